@@ -18,7 +18,7 @@ _mtdb_options() { # COMMAND
 	explain) echo '--lines= --thread= --json' ;;
 	diff) echo '--lines= --thread=' ;;
 	browse) echo '--thread=' ;;
-	view) echo '--no-browser' ;;
+	view) echo '--no-browser --offline' ;;
 	dump) echo '--packets --records' ;;
 	plan) echo '--patches --verbose' ;;
 	esac

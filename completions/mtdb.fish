@@ -93,6 +93,7 @@ complete -c mtdb -n '__mtdb_in explain' -l json -d 'Print JSON'
 complete -c mtdb -n '__mtdb_in diff' -l lines -x -d 'Rows of each table'
 complete -c mtdb -n '__mtdb_in diff' -l thread -x -d 'Only this thread of the first recording'
 complete -c mtdb -n '__mtdb_in view' -l no-browser -d 'Only print the address to open'
+complete -c mtdb -n '__mtdb_in view' -l offline -d 'Show a recording, or a page, without a network'
 
 complete -c mtdb -n '__mtdb_in dump' -l packets -d 'Print only packets'
 complete -c mtdb -n '__mtdb_in dump' -l records -d 'Print only records'

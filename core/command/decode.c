@@ -4,26 +4,7 @@
 #include "command/timeline.h"
 #include "output/trace_writer.h"
 
-#include <string.h>
-
 static const char *const options[] = {"--output=FILE", "--format=FORMAT", NULL};
-
-/* Maps "dir/crash.perf" to "dir/crash.fxt" and "-" to "trace.fxt". */
-static struct mt_error *default_output(const char *recording, const char *format,
-				       struct mt_str *path)
-{
-	const char *base = strcmp(recording, "-") == 0 ? "trace" : recording;
-	const char *name = strrchr(base, '/') ? strrchr(base, '/') + 1 : base;
-	const char *ending = strrchr(name, '.');
-	size_t length = strlen(base);
-
-	if (ending && ending != name &&
-	    (strcmp(ending, ".perf") == 0 || strcmp(ending, ".data") == 0))
-		length -= strlen(ending);
-	mt_str_append_bytes(path, base, length);
-	mt_str_append(path, mt_trace_writer_ending(format));
-	return path->failed ? mt_error_no_memory() : NULL;
-}
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
@@ -42,7 +23,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(
 	    mt_arguments_parse(&arguments, context, &mt_command_decode, table, argc, argv, 1, 1));
 	if (!output)
-		mt_try(default_output(arguments.words[0], format, &path));
+		mt_try(mt_timeline_default_path(arguments.words[0], format, &path));
 	mt_try(mt_trace_writer_check(output ? output : path.text, format));
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
 	const struct mt_timeline timeline = {

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "output/text_line.h"
+#include "output/trace_writer.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -33,6 +34,22 @@ struct mt_error *mt_timeline_settle(const struct mt_command_context *context,
 		       "what was recorded is in %s: \"%s decode -o FILE %s\" writes its timeline",
 		       kept, context->prefix, kept);
 	return error;
+}
+
+struct mt_error *mt_timeline_default_path(const char *recording, const char *format,
+					  struct mt_str *path)
+{
+	const char *base = strcmp(recording, "-") == 0 ? "trace" : recording;
+	const char *name = strrchr(base, '/') ? strrchr(base, '/') + 1 : base;
+	const char *ending = strrchr(name, '.');
+	size_t length = strlen(base);
+
+	if (ending && ending != name &&
+	    (strcmp(ending, ".perf") == 0 || strcmp(ending, ".data") == 0))
+		length -= strlen(ending);
+	mt_str_append_bytes(path, base, length);
+	mt_str_append(path, mt_trace_writer_ending(format));
+	return path->failed ? mt_error_no_memory() : NULL;
 }
 
 void mt_timeline_log_losses(const struct mt_command_context *context,

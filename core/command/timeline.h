@@ -3,9 +3,15 @@
 #ifndef MT_COMMAND_TIMELINE_H
 #define MT_COMMAND_TIMELINE_H
 
+#include "base/str.h"
 #include "command/command.h"
 #include "decode/timeline.h"
 #include "session/session.h"
+
+/* Where the timeline of a recording goes by default: maps "dir/crash.perf" to "dir/crash.fxt" and
+ * "-" to "trace.fxt".  FORMAT may be NULL.  Errors: NO_MEMORY. */
+struct mt_error *mt_timeline_default_path(const char *recording, const char *format,
+					  struct mt_str *path);
 
 /* Reports where the timeline is, and what it lacks. */
 void mt_timeline_log_written(const struct mt_command_context *context,

@@ -1,32 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens a timeline in the browser.  The page fetches it from a helper (scripts/mtrace-view), which
- * runs on in the background until that is done: a debugger's prompt need not wait for it. */
+ * runs on in the background until that is done: a debugger's prompt need not wait for it.
+ *
+ * --offline needs no network: what is shown is a page in HTML, and the helper serves that itself,
+ * since browsers in a sandbox of their own open no files.  That of a recording is made in a
+ * directory of our own, and has no name any more when the helper has opened it. */
 #include "base/installed.h"
 #include "base/str.h"
 #include "command/arguments.h"
+#include "command/timeline.h"
 #include "live/live.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define HELPER "mtrace-view"
+#define PAGE   ".html"
 
-static const char *const options[] = {"--no-browser", NULL};
+static const char *const options[] = {"--no-browser", "--offline", NULL};
 
-/* Finds the latest timeline in this directory. */
-static struct mt_error *find_latest(struct mt_str *path)
+struct view {
+	int no_browser, offline;
+};
+
+/* Finds the latest file in this directory that can be shown. */
+static struct mt_error *find_latest(bool offline, struct mt_str *path)
 {
 	struct timespec latest = {0};
 	struct stat status;
 	glob_t found = {0};
+	int error = glob(offline ? "*.perf" : "*.fxt", 0, NULL, &found);
 
-	if (glob("*.fxt", 0, NULL, &found) == GLOB_NOSPACE)
+	if (error != GLOB_NOSPACE && offline)
+		error = glob("*" PAGE, error ? 0 : GLOB_APPEND, NULL, &found);
+	if (error == GLOB_NOSPACE)
 		return mt_error_no_memory();
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		if (stat(found.gl_pathv[i], &status) < 0 || status.st_mtim.tv_sec < latest.tv_sec ||
@@ -40,9 +54,11 @@ static struct mt_error *find_latest(struct mt_str *path)
 	globfree(&found);
 	if (path->failed)
 		return mt_error_no_memory();
-	return path->length ? NULL
-			    : mt_error_new(MT_ERROR_NOT_FOUND,
-					   "no timeline (*.fxt) in this directory: give a FILE");
+	return path->length
+		   ? NULL
+		   : mt_error_new(MT_ERROR_NOT_FOUND, "no %s in this directory: give a FILE",
+				  offline ? "recording (*.perf) or page (*.html)"
+					  : "timeline (*.fxt)");
 }
 
 /* Starts the helper with its output to OUTPUT.  Returns an errno value. */
@@ -99,11 +115,14 @@ static struct mt_error *ask_helper(const char *const arguments[], struct mt_str 
 	return NULL;
 }
 
-static struct mt_error *show(struct mt_command_context *context, const char *path, bool no_browser)
+/* Shows the file at PATH, which is called NAME to the user. */
+static struct mt_error *show(struct mt_command_context *context, const struct view *view,
+			     const char *path, const char *name)
 {
 	mt_auto(mt_str) struct mt_str answer = {0};
 	mt_auto(mt_option) char *helper = mt_installed_find(HELPER);
-	const char *arguments[] = {helper, "--", path, NULL, NULL};
+	const char *arguments[] = {helper, NULL, NULL, NULL, NULL, NULL};
+	size_t count = 1;
 
 	if (!helper)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
@@ -111,21 +130,86 @@ static struct mt_error *show(struct mt_command_context *context, const char *pat
 				    " is missing beside %s and in ../lib/mtrace: run \"make\" or "
 				    "\"make install\"",
 				    context->prefix);
-	if (no_browser) {
-		arguments[1] = "--no-browser";
-		arguments[2] = "--";
-		arguments[3] = path;
-	}
+	if (view->no_browser)
+		arguments[count++] = "--no-browser";
+	if (view->offline)
+		arguments[count++] = "--offline";
+	arguments[count++] = "--";
+	arguments[count] = path;
 	mt_try(ask_helper(arguments, &answer));
-	mt_command_printf(context, "%s: %s\n", path, answer.text ? answer.text : "");
+	mt_command_printf(context, "%s: %s\n", name, answer.text ? answer.text : "");
+	return NULL;
+}
+
+static struct mt_error *write_page(struct mt_command_context *context, const char *path,
+				   const char *page)
+{
+	const struct mt_timeline timeline = {.path = page, .format = "html"};
+	struct mt_recording *recording = NULL;
+	struct mt_decode_stats stats = {0};
+
+	struct mt_error *error = mt_recording_open(path, context->progress, &recording);
+	if (error && mt_error_code(error) == MT_ERROR_FORMAT)
+		return mt_error_wrap(error, "--offline shows recordings and pages (*" PAGE ")");
+	mt_try(error);
+	error = mt_timeline_write(context->log, context->progress, recording, &timeline, &stats);
+	if (!error)
+		mt_timeline_log_losses(context, recording, &stats);
+	mt_recording_close(recording);
+	return error;
+}
+
+/* Shows the page of a recording. */
+static struct mt_error *show_recording(struct mt_command_context *context, const struct view *view,
+				       const char *path)
+{
+	const char *temporary = secure_getenv("TMPDIR");
+	const char *parent = temporary && *temporary ? temporary : "/tmp";
+	mt_auto(mt_str) struct mt_str directory = {0}, page = {0}, name = {0};
+
+	mt_try(mt_timeline_default_path(path, "html", &name));
+	mt_str_appendf(&directory, "%s/mtrace-view-XXXXXX", parent);
+	if (directory.failed)
+		return mt_error_no_memory();
+	if (!mkdtemp(directory.text))
+		return mt_error_errno(errno, "cannot create a directory for the page in %s",
+				      parent);
+	mt_str_appendf(&page, "%s/%s", directory.text, basename(name.text));
+	struct mt_error *error =
+	    page.failed ? mt_error_no_memory() : write_page(context, path, page.text);
+	if (!error)
+		error = show(context, view, page.text, path);
+	if (!page.failed)
+		unlink(page.text);
+	rmdir(directory.text);
+	return error;
+}
+
+static bool is_page(const char *path)
+{
+	const size_t length = strlen(path), ending = strlen(PAGE);
+
+	return length >= ending && strcmp(path + length - ending, PAGE) == 0;
+}
+
+/* The latest of this session, or else of this directory. */
+static struct mt_error *choose(const struct mt_command_context *context, bool offline,
+			       struct mt_str *path)
+{
+	const char *written = context->debugger ? mt_live_last_written(context->debugger) : NULL;
+
+	if (!written || (offline && !is_page(written)))
+		return find_latest(offline, path);
+	mt_str_append(path, written);
 	return NULL;
 }
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
-	int no_browser = 0;
+	struct view view = {0};
 	const struct poptOption table[] = {
-	    {"no-browser", '\0', POPT_ARG_NONE, &no_browser, 0, NULL, NULL},
+	    {"no-browser", '\0', POPT_ARG_NONE, &view.no_browser, 0, NULL, NULL},
+	    {"offline", '\0', POPT_ARG_NONE, &view.offline, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
@@ -135,30 +219,33 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_view, table, argc, argv, 0, 1));
 	if (arguments.count)
 		mt_str_append(&path, arguments.words[0]);
-	else if (context->debugger && mt_live_last_written(context->debugger))
-		mt_str_append(&path, mt_live_last_written(context->debugger));
 	else
-		mt_try(find_latest(&path));
+		mt_try(choose(context, view.offline, &path));
 	if (path.failed)
 		return mt_error_no_memory();
+	if (view.offline && !is_page(path.text))
+		return show_recording(context, &view, path.text);
 	if (stat(path.text, &status) < 0 || access(path.text, R_OK) < 0)
 		return mt_error_errno(errno, "cannot read %s", path.text);
 	if (!S_ISREG(status.st_mode))
 		return mt_error_new(MT_ERROR_USAGE, "%s is not a regular file", path.text);
-	return show(context, path.text, no_browser);
+	return show(context, &view, path.text, path.text);
 }
 
 const struct mt_command mt_command_view = {
     .name = "view",
     .summary = "Open a timeline in the browser",
-    .usage = "[--no-browser] [FILE]",
+    .usage = "[--no-browser] [--offline] [FILE]",
     .help =
 	"Open FILE in the Perfetto UI; by default the latest timeline of this session, or else\n"
 	"in this directory (*.fxt).  The page comes from ui.perfetto.dev; it fetches the file from port 9001 of\n"
 	"127.0.0.1, once and within five minutes, and sends it nowhere.\n"
 	"\n"
 	"Options:\n"
-	"  --no-browser  only print the address to open\n",
+	"  --no-browser  only print the address to open\n"
+	"  --offline     without a network: show the page that \"decode -o x.html\" writes of\n"
+	"                FILE, a recording, or such a page; it comes from 127.0.0.1 (default:\n"
+	"                the latest *.perf or *.html in this directory)\n",
     .options = options,
     .where = MT_COMMAND_IN_SHELL | MT_COMMAND_IN_DEBUGGER,
     .takes = MT_COMMAND_TAKES_FILE,

@@ -14,7 +14,8 @@ import urllib.request
 
 import pytest
 
-from conftest import need_tool
+from conftest import need_tool, wait_until
+from output.browser import Browser
 
 PORT = 9001
 UI = "https://ui.perfetto.dev"
@@ -171,3 +172,104 @@ def test_without_python(mtdb, tmp_path):
     done = subprocess.run([copy / "mtdb", "view", tmp_path / "trace.fxt"], check=False,
                           capture_output=True, text=True)
     assert done.returncode == 1 and "mtrace-view is missing beside" in done.stderr
+
+
+@pytest.fixture(name="recording", scope="module")
+def recording_fixture(compile, run_mtdb, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("offline")
+    done = run_mtdb("run", "-e", "calls", "-r", folder / "x y.perf", "-o", folder / "x.fxt", "--",
+                    compile("deep.c", "-O0"))
+    assert (folder / "x y.perf").exists(), done.stderr
+    return folder / "x y.perf"
+
+
+def offline(run_mtdb, *words, **options):
+    """The address of the page: anywhere on this machine."""
+    done = run_mtdb("view", "--offline", "--no-browser", *words, **options)
+    assert done.returncode == 0, done.stderr
+    assert UI not in done.stdout
+    return re.search(r"(http://127\.0\.0\.1:\d+/[\w-]{20,}/\S+\.html)\n", done.stdout)[1]
+
+
+def is_over(address):
+    """Nobody serves it any more, at the latest after a while."""
+    port = int(re.search(r":(\d+)/", address)[1])
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return True
+        time.sleep(0.1)
+    return False
+
+
+def test_offline_shows_a_recording(run_mtdb, recording, tmp_path):
+    """The page that decode writes, once, to nobody else; nothing of it stays in a file."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    address = offline(run_mtdb, recording, env={**os.environ, "TMPDIR": str(folder)})
+    assert list(folder.iterdir()) == [] and address.endswith("/x%20y.html")
+    assert is_refused(address, 403, Origin="https://evil.example")
+    assert is_refused(address, 403, Origin=UI)
+    assert is_refused(address, 403, Host="evil.example")
+    assert is_refused(address.rsplit("/", 2)[0] + "/x%20y.html", 404)
+    headers, body = fetch(address)
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "Access-Control-Allow-Origin" not in headers
+    assert run_mtdb("decode", "-o", tmp_path / "x.html", recording).returncode == 0
+    assert body == (tmp_path / "x.html").read_bytes()
+    assert is_over(address)
+
+
+def test_offline_in_a_browser(run_mtdb, recording, tmp_path):
+    """It asks for nothing but the page."""
+    browser = Browser(tmp_path / "profile")
+    try:
+        address = offline(run_mtdb, recording)
+        browser.open(address)
+        assert browser.run("document.getElementById('message').textContent") == ""
+        assert browser.run("mtrace.data.names.includes('main')") and not browser.errors
+        others = [one for one in browser.requests if one != address and not one.startswith("data:")]
+        assert not others
+    finally:
+        browser.close()
+    assert is_over(address)
+
+
+def test_offline_opens_a_browser(run_mtdb, recording, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho \"$1\" >{tmp_path}/part\nmv {tmp_path}/part {tmp_path}/called\n")
+    browser.chmod(0o755)
+    done = run_mtdb("view", "--offline", recording, env={**os.environ, "BROWSER": str(browser)})
+    assert done.returncode == 0 and "opening http://127.0.0.1:" in done.stdout, done.stderr
+    wait_until((tmp_path / "called").exists)
+    assert fetch((tmp_path / "called").read_text().strip())[1].startswith(b"<!doctype html>")
+
+
+def test_offline_takes_the_latest(run_mtdb, recording, tmp_path):
+    """A recording or a page; and a page is shown as it is."""
+    for age, name in enumerate(["new.html", "x.perf", "newer.fxt"]):
+        (tmp_path / name).write_bytes(recording.read_bytes() if name == "x.perf" else name.encode())
+        os.utime(tmp_path / name, (1000 - age % 2, 1000 - age % 2))
+    assert fetch(offline(run_mtdb, cwd=tmp_path))[1] == b"new.html"
+    os.utime(tmp_path / "x.perf", (2000, 2000))
+    address = offline(run_mtdb, cwd=tmp_path)
+    assert address.endswith("/x.html") and b"class=\"rows\"" in fetch(address)[1]
+
+
+@pytest.mark.parametrize("words, message", [
+    (["x.fxt"], "--offline shows recordings and pages (*.html): x.fxt is not a recording"),
+    (["nothing.perf"], "nothing.perf: No such file"),
+    (["nothing.html"], "cannot read nothing.html: No such file"),
+    ([], "no recording (*.perf) or page (*.html) in this directory"),
+])
+def test_what_cannot_be_shown_offline(run_mtdb, tmp_path, words, message):
+    (tmp_path / "x.fxt").write_bytes(b"timeline")
+    done = run_mtdb("view", "--offline", *words, cwd=tmp_path)
+    assert done.returncode == 1 and message in done.stderr and done.stdout == ""
+
+
+def test_offline_without_a_place(run_mtdb, recording, tmp_path):
+    done = run_mtdb("view", "--offline", recording, env={**os.environ, "TMPDIR": str(tmp_path / "none")})
+    assert done.returncode == 1 and done.stdout == ""
+    assert f"cannot create a directory for the page in {tmp_path}/none: No such file" in done.stderr
