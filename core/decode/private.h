@@ -61,6 +61,7 @@ struct mt_decode_run {
 	struct mt_arena arena; /* names of side tracks, and their events */
 	MT_ARRAY(const char *) counter_names;
 	MT_ARRAY(struct mt_said) said;
+	uint64_t last_call_id;
 	bool has_side_tracks; /* those of notes were put out */
 	bool timed;           /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;

@@ -39,6 +39,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .sink = run->calls_sink,
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
+	    .last_call_id = &run->last_call_id,
 	};
 	struct mt_error *error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
 	if (error) {

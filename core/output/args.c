@@ -41,6 +41,7 @@ const char *mt_arg_name_text(enum mt_arg_name name)
 	    [MT_ARG_REASON] = "reason",
 	    [MT_ARG_VALUE] = "value",
 	    [MT_ARG_SAMPLES] = "samples",
+	    [MT_ARG_CALL_ID] = "call_id",
 	};
 
 	return texts[name];
@@ -128,6 +129,8 @@ void mt_args_of_slice(struct mt_args *args, const struct mt_slice *slice)
 	add_flag(args, MT_ARG_TAIL_CALL, slice->flags & MT_SLICE_TAIL_CALL);
 	add_flag(args, MT_ARG_SIGNAL_HANDLER, slice->flags & MT_SLICE_HANDLER);
 	add_flag(args, MT_ARG_TIME_ESTIMATED, slice->flags & MT_SLICE_TIME_ESTIMATED);
+	if (slice->call_id)
+		add_number(args, MT_ARG_CALL_ID, slice->call_id);
 }
 
 void mt_args_of_end(struct mt_args *args, const struct mt_slice_end *end)

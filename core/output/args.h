@@ -42,6 +42,7 @@ enum mt_arg_name {
 	MT_ARG_REASON,  /* why a thread went off the CPU, or the program asked for a snapshot */
 	MT_ARG_VALUE,   /* of a counter */
 	MT_ARG_SAMPLES, /* in how many a sampled frame was; on its end */
+	MT_ARG_CALL_ID, /* one on all slices of a call that was cut by a loss */
 	MT_ARG_NAMES
 };
 

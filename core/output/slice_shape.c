@@ -5,7 +5,8 @@
 
 bool mt_slice_has_shape(const struct mt_slice *slice)
 {
-	return !slice->arguments && slice->kind != MT_SLICE_SIDE && slice->kind != MT_SLICE_GAP;
+	return !slice->arguments && !slice->call_id && slice->kind != MT_SLICE_SIDE &&
+	       slice->kind != MT_SLICE_GAP;
 }
 
 static inline bool is_of(const struct mt_slice_shape *shape, const struct mt_slice *slice)

@@ -38,10 +38,18 @@ struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 			continue; /* the stack has none, or it is a signal's */
 		if (!is_same(cs, i, calls[taken]))
 			break;
-		const struct mt_open_call open = {depth, frame->function,
-						  calls[taken++]->arguments};
+		const struct mt_open_call open = {.depth = depth,
+						  .function = frame->function,
+						  .arguments = calls[taken++]->arguments};
 		if (open.arguments && mt_array_push(&out->items, open))
 			return mt_error_no_memory();
+	}
+	/* By depth, rising. */
+	for (size_t i = 0, last = out->items.count; i + 1 < last; i++) {
+		const struct mt_open_call outer = out->items.items[--last];
+
+		out->items.items[last] = out->items.items[i];
+		out->items.items[i] = outer;
 	}
 	return NULL;
 }

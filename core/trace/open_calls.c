@@ -14,6 +14,8 @@ struct naming {
 	struct mt_slice_sink sink; /* the next one */
 	const struct mt_open_calls *calls;
 	uint64_t begins;
+	bool is_over;                /* a gap ended all */
+	size_t next;                 /* of the calls */
 	MT_ARRAY(struct begun) open; /* by depth */
 };
 MT_SLICE_FILTER(struct naming, sink);
@@ -32,6 +34,10 @@ static struct mt_error *note_begin(void *self, const struct mt_slice *slice)
 {
 	struct naming *naming = self;
 
+	naming->is_over = naming->is_over ||
+			  (naming->calls->is_lost && !slice->depth && slice->kind == MT_SLICE_GAP);
+	if (naming->is_over)
+		return NULL;
 	naming->open.count = slice->depth < naming->open.count ? slice->depth : naming->open.count;
 	return mt_array_push(&naming->open, ((struct begun){naming->begins++, slice->function}))
 		   ? mt_error_no_memory()
@@ -42,7 +48,9 @@ static struct mt_error *note_end(void *self, const struct mt_slice_end *end)
 {
 	struct naming *naming = self;
 
-	if (!(end->flags & MT_SLICE_END_OPEN))
+	const uint8_t stays = MT_SLICE_END_OPEN | (naming->calls->is_lost ? MT_SLICE_END_LOST : 0);
+
+	if (!(end->flags & stays) && !naming->is_over)
 		naming->open.count = end->depth;
 	return NULL;
 }
@@ -62,12 +70,21 @@ static struct mt_error *to_begin(void *self, const struct mt_slice *slice)
 {
 	struct naming *naming = self;
 	const struct begun *begun = open_at(naming, slice->depth, naming->begins++);
+	const struct mt_open_calls *calls = naming->calls;
 	struct mt_slice named = *slice;
 
-	if (begun && !slice->arguments)
-		mt_array_each (call, &naming->calls->items)
-			if (call->depth == slice->depth && call->function == begun->function)
-				named.arguments = call->arguments;
+	/* What stays open began in the order of its depth. */
+	while (begun && naming->next < calls->items.count &&
+	       calls->items.items[naming->next].depth < slice->depth)
+		naming->next++;
+	if (begun && naming->next < calls->items.count) {
+		const struct mt_open_call *call = &calls->items.items[naming->next];
+
+		if (call->depth == slice->depth && call->function == begun->function) {
+			named.arguments = slice->arguments ? slice->arguments : call->arguments;
+			named.call_id = slice->call_id ? slice->call_id : call->call_id;
+		}
+	}
 	return mt_slice_pass_begin(self, &named);
 }
 

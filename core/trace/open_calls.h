@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls that are open at a segment's end, and whose arguments were read then, by unwinding: a log
- * tells of a call before that is known. */
+/* Calls that are open at a segment's end, and have a number from then on, or arguments that were
+ * read then, by unwinding: a log tells of a call before that is known. */
 #ifndef MT_TRACE_OPEN_CALLS_H
 #define MT_TRACE_OPEN_CALLS_H
 
@@ -9,12 +9,14 @@
 struct mt_open_call {
 	uint32_t depth; /* of its slice */
 	const struct mt_function *function;
-	const char *arguments; /* lent for the run */
+	const char *arguments; /* lent for the run; NULL: none were read */
+	uint64_t call_id;      /* of struct mt_slice; 0: none */
 };
 
 /* By depth, rising. */
 struct mt_open_calls {
 	MT_ARRAY(struct mt_open_call) items;
+	bool is_lost; /* the segment ends with a gap, outside of all that was open before it */
 };
 
 /* mt_segment_log_replay(), twice: the first time to see which slices stay open, so that these of

@@ -76,6 +76,7 @@ struct mt_error *mt_rebuild_finish(struct mt_rebuild *rebuild)
 	if (rebuild->failed)
 		return NULL;
 	rebuild->estimated = false;
+	rebuild->is_over = true;
 	mt_rebuild_close_segment(rebuild, rebuild->snapshot);
 	return take_error(rebuild);
 }
@@ -140,6 +141,7 @@ void mt_rebuild_close_segment(struct mt_rebuild *rebuild, uint32_t snapshot)
 	rebuild->signal = 0;
 	rebuild->snapshot = 0;
 	rebuild->ops->forget(rebuild);
+	rebuild->is_over = false;
 }
 
 void mt_rebuild_instant(struct mt_rebuild *rebuild, enum mt_instant_kind kind, uint32_t detail,
@@ -196,12 +198,14 @@ void mt_rebuild_mark(struct mt_rebuild *rebuild, const struct mt_event *event)
 		break;
 	case MT_MARK_EXIT:
 		mt_rebuild_instant(rebuild, MT_INSTANT_EXIT, 0, event->to, event->from);
+		rebuild->is_over = true;
 		break;
 	case MT_MARK_THROTTLE:
 		mt_rebuild_instant(rebuild, MT_INSTANT_THROTTLE, 0, 0, event->from);
 		break;
 	case MT_MARK_EXEC:
 		mt_rebuild_instant(rebuild, MT_INSTANT_EXEC, 0, event->to, event->from);
+		rebuild->is_over = true;
 		mt_rebuild_close_segment(rebuild, 0);
 		break;
 	}

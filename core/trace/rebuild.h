@@ -37,6 +37,8 @@ struct mt_rebuild_options {
 	/* Where VALUE events are looked up; lives as long as the slices.  NULL: they are passed
 	 * over. */
 	struct mt_recorded_values *values;
+	/* The last of struct mt_slice's call_id that was given; NULL: none are. */
+	uint64_t *last_call_id;
 };
 
 /* Errors: NO_MEMORY. */
@@ -75,8 +77,8 @@ struct mt_rebuild_ops {
 	void (*settle)(struct mt_rebuild *rebuild);
 	/* Does the segment go on behind a snapshot's MARK, unless a gap follows? */
 	bool (*runs_on)(const struct mt_rebuild *rebuild, const struct mt_event *mark);
-	/* Which of the calls that are open now have arguments that were read for SNAPSHOT.  Errors:
-	 * NO_MEMORY. */
+	/* Which of the calls that are open now have numbers, or arguments that were read for
+	 * SNAPSHOT; and roots get their numbers.  Errors: NO_MEMORY. */
 	struct mt_error *(*open_calls)(struct mt_rebuild *rebuild, uint32_t snapshot,
 				       struct mt_open_calls *out);
 	/* It has ended: nothing is open any more. */

@@ -20,6 +20,7 @@ struct mt_rebuild {
 	bool estimated;
 	bool segment_open;
 	bool failed;
+	bool is_over;      /* what is open does not go on behind the segment */
 	uint32_t signal;   /* about to be delivered; 0: none */
 	uint32_t snapshot; /* the event before was its mark, and may end the segment; 0: none */
 	struct mt_cached_function *functions; /* MT_REBUILD_FUNCTIONS, by address */

@@ -95,6 +95,9 @@ struct mt_slice {
 	const struct mt_side_event *side;   /* SIDE; lent for the run */
 	/* CALL: "name=0x4006b4, count=2"; NULL: none were recorded; lent for the run */
 	const char *arguments;
+	/* CALL, that was cut by a loss: one number on all slices that may be of the same call, and
+	   on no others of the run; 0: none */
+	uint64_t call_id;
 };
 
 #define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */

@@ -4,20 +4,29 @@
 
 #include <string.h>
 
-void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
-		    uint64_t call_site)
+static void add_root(struct mt_sp_stack *stack, const struct mt_slice *root,
+		     struct mt_sp_place place)
 {
-	const struct mt_inline_span span = mt_sp_span_at(stack, call_site);
+	mt_rebuild_add_root(&stack->base, root);
+	if (mt_array_push(&stack->root_places, place))
+		mt_rebuild_out_of_memory(&stack->base);
+}
+
+void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
+		    struct mt_sp_place place)
+{
+	const struct mt_inline_span span = mt_sp_span_at(stack, place.call_site);
 	const struct mt_inline *inlined = mt_sp_outermost(stack, &span);
 
-	mt_rebuild_add_root(&stack->base, &(struct mt_slice){
-					      .kind = MT_SLICE_CALL,
-					      .flags = MT_SLICE_INFERRED,
-					      .function = function,
-					      .call_source = inlined ? inlined->call
-								     : mt_rebuild_source_at(
-									   &stack->base, call_site),
-					  });
+	add_root(stack,
+		 &(struct mt_slice){
+		     .kind = MT_SLICE_CALL,
+		     .flags = MT_SLICE_INFERRED,
+		     .function = function,
+		     .call_source = inlined ? inlined->call
+					    : mt_rebuild_source_at(&stack->base, place.call_site),
+		 },
+		 place);
 }
 
 #define ENDBR_BYTES 4
@@ -47,12 +56,14 @@ static void add_inlined_roots(struct mt_sp_stack *stack, struct mt_sp_frame *fra
 	frame->chain = span.chain;
 	frame->inlines = (uint32_t)span.depth;
 	for (size_t i = span.depth; i-- > 0;)
-		mt_rebuild_add_root(&stack->base, &(struct mt_slice){
-						      .kind = MT_SLICE_INLINED,
-						      .flags = MT_SLICE_INFERRED,
-						      .function = span.chain[i]->function,
-						      .call_source = span.chain[i]->call,
-						  });
+		add_root(stack,
+			 &(struct mt_slice){
+			     .kind = MT_SLICE_INLINED,
+			     .flags = MT_SLICE_INFERRED,
+			     .function = span.chain[i]->function,
+			     .call_source = span.chain[i]->call,
+			 },
+			 (struct mt_sp_place){0});
 }
 
 /* Those that lie above all that is known of the stack: its outermost.  ROOTS: also of the thread.
@@ -73,11 +84,14 @@ static void put_outside(struct mt_sp_stack *stack, struct mt_sp_region *region,
 		struct mt_sp_frame *frame = &frames[count - 1 - i];
 
 		*frame = frame_of(stack, &events[i], i == 0);
+		frame->call_site = i + 1 < count ? events[i + 1].to : 0;
+		frame->is_root = roots;
 		if (!roots)
 			continue;
 		if (mt_sp_is_first(stack, region))
 			add_inlined_roots(stack, frame, events[i].to);
-		mt_sp_add_root(stack, frame->function, i + 1 < count ? events[i + 1].to : 0);
+		mt_sp_add_root(stack, frame->function,
+			       (struct mt_sp_place){frame->sp, frame->call_site});
 	}
 	region->frames.count += count;
 	if (!mt_sp_is_first(stack, region))
@@ -101,6 +115,7 @@ static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events,
 		    .flags = MT_SLICE_INFERRED,
 		};
 
+		frame.call_site = call_site;
 		top = mt_sp_top(stack->current);
 		if (top && call_site && stack->current->frames.count > stack->current->hidden)
 			mt_sp_set_inlines(stack, top, &span);

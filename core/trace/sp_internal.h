@@ -9,6 +9,7 @@
  *	sp_values.c   arguments and results
  *	sp_results.c  results of calls that end with a jump
  *	sp_open.c     arguments of what is open at the end
+ *	sp_kept.c     numbers of calls that are open where data is lost
  *
  * An entry at stack pointer S closes every frame that lies at or below S: the one at S made a tail
  * call, those below were unwound (an exception, longjmp) or their ret was not seen.  A ret at S
@@ -43,6 +44,7 @@ enum {
 	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
 	MT_SP_VALUES = 128,  /* of a call at the most */
+	MT_SP_KEPT = 1024,   /* calls that may go on behind a loss: the outermost */
 };
 
 /* A call further below the frame before it than this is on another stack, as far as anybody can
@@ -66,7 +68,27 @@ struct mt_sp_frame {
 	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own; and `made` */
 	bool made;        /* the last of them is of code that was made at run time */
 	bool at_entry;    /* an unwinder found it at its first instruction: its ENTRY may follow */
+	bool is_root;
 	struct mt_sp_late late;
+	uint64_t call_site; /* where its caller stands, as an unwinder says; 0: not known */
+	uint64_t call_id;   /* of struct mt_slice */
+};
+
+struct mt_sp_place {
+	uint64_t sp;        /* where the return address lies; 0: nowhere, it is inlined */
+	uint64_t call_site; /* or the address behind it; 0: not known */
+};
+
+/* A call that may go on behind a loss. */
+struct mt_sp_kept_call {
+	struct mt_sp_place place;
+	const struct mt_function *function;
+	uint64_t call_id;
+};
+struct mt_sp_kept_calls {
+	struct mt_sp_kept_call *items;
+	size_t count;
+	size_t capacity;
 };
 
 /* One stack. */
@@ -115,6 +137,9 @@ struct mt_sp_stack {
 	MT_ARRAY(const struct mt_function *) owners;
 	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
 	struct mt_sp_cached_call *calls; /* MT_SP_SITES, by return address */
+
+	MT_ARRAY(struct mt_sp_place) root_places; /* of each of the roots */
+	struct mt_sp_kept_calls kept;             /* since the segment before; sp falls */
 
 	MT_ARRAY(struct mt_sp_region *) regions; /* by base, rising */
 	size_t next_victim;
@@ -232,10 +257,15 @@ void mt_sp_give_results(struct mt_sp_stack *stack, const struct mt_sp_frame *fra
 struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 				  struct mt_open_calls *out);
 
+/* sp_kept.c */
+/* The segment ends: the calls that are open get numbers, and roots those of the calls that they go
+ * on with.  False: no memory. */
+bool mt_sp_keep_calls(struct mt_sp_stack *stack);
+
 /* sp_frames.c */
 /* The function's frame is open since before the segment, outside of everything. */
 void mt_sp_add_root(struct mt_sp_stack *stack, const struct mt_function *function,
-		    uint64_t call_site);
+		    struct mt_sp_place place);
 /* COUNT FRAME events. */
 void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count);
 

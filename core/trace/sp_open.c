@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calls that are open at a snapshot, and whose arguments somebody read then: they are found by
- * their stack pointers. */
+/* Calls that are open at a segment's end: their numbers; and their arguments, if somebody read them
+ * then, which are found by their stack pointers. */
 #include "trace/sp_internal.h"
 
 /* Rings have the lower halves of stack pointers: the upper one is that of the thread's own stack,
@@ -30,16 +30,23 @@ struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 						rebuild->options.thread.tid, snapshot, calls);
 	uint32_t depth = 0;
 
-	for (size_t layer = 0; count && layer < stack->layer_count; layer++) {
+	if (!mt_sp_keep_calls(stack))
+		return mt_error_no_memory();
+	out->is_lost = stack->lost;
+	for (size_t layer = 0; layer < stack->layer_count; layer++) {
 		const struct mt_sp_region *region = stack->layers[layer];
 
 		for (size_t i = region->hidden; i < region->frames.count; i++) {
 			const struct mt_sp_frame *frame = &region->frames.items[i];
 			const struct mt_recorded_open_call *call = find(stack, calls, count, frame);
-			const struct mt_open_call open = {depth, frame->function,
-							  call ? call->arguments : NULL};
+			const struct mt_open_call open = {
+			    .depth = depth,
+			    .function = frame->function,
+			    .arguments = call ? call->arguments : NULL,
+			    .call_id = frame->is_root ? 0 : frame->call_id,
+			};
 
-			if (open.arguments && mt_array_push(&out->items, open))
+			if ((open.arguments || open.call_id) && mt_array_push(&out->items, open))
 				return mt_error_no_memory();
 			depth += 1 + frame->inlines;
 		}

@@ -30,6 +30,8 @@ static void deinit(struct mt_rebuild *rebuild)
 	mt_sp_forget_regions(stack);
 	mt_array_deinit(&stack->regions);
 	mt_array_deinit(&stack->owners);
+	mt_array_deinit(&stack->root_places);
+	mt_array_deinit(&stack->kept);
 	free(stack->sites);
 	free(stack->calls);
 }
@@ -191,7 +193,8 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 	if (event->from <= region->base)
 		return;
 	if (mt_sp_is_first(stack, region)) {
-		mt_sp_add_root(stack, mt_rebuild_function_at(&stack->base, event->to), 0);
+		mt_sp_add_root(stack, mt_rebuild_function_at(&stack->base, event->to),
+			       (struct mt_sp_place){.sp = event->from});
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false,
 				   stack->base.estimated ? MT_SLICE_END_TIME_ESTIMATED : 0);
 	}
@@ -361,6 +364,7 @@ static void forget(struct mt_rebuild *rebuild)
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
 	mt_sp_forget_regions(stack);
+	stack->root_places.count = 0;
 	stack->lost = false;
 }
 

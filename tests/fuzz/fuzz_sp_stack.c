@@ -28,8 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct check_sink check = {0};
 	struct sp_names names;
+	uint64_t last_call_id = 0;
 	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
-						   .log_memory_bytes = 1};
+						   .log_memory_bytes = 1,
+						   .last_call_id = &last_call_id};
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
 	struct mt_rebuild *stack = NULL;
 	struct mt_event events[64];

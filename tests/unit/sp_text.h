@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Call events of functions "a" to "z", and slices as text: "a(b()c())".  Behind a name stand the
- * flags of its begin: i inferred, e estimated, t tail call, h handler; behind a parenthesis those
+ * flags of its begin: i inferred, e estimated, t tail call, h handler; then @ and the last digit of
+ * its number, if it was cut by a loss; behind a parenthesis those
  * of its end: o open, u unwound, e estimated, l lost.  "|" ends a segment; instants are "!signal".
  */
 #ifndef SP_TEXT_H
@@ -95,6 +96,8 @@ static inline struct mt_error *sp_begin(void *self, const struct mt_slice *slice
 {
 	sp_put(self, slice->kind == MT_SLICE_GAP ? "[lost]" : slice->function->name);
 	sp_put_flags(self, slice->flags, "ieth");
+	if (slice->call_id)
+		sp_put(self, (char[]){'@', (char)('0' + slice->call_id % 10), '\0'});
 	sp_put(self, "(");
 	if (slice->arguments) {
 		sp_put(self, slice->arguments);
@@ -169,10 +172,12 @@ static inline void sp_rebuild(const struct mt_event *events, size_t count, size_
 	struct sp_names names;
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
 	struct mt_recorded_values values = {0};
+	uint64_t last_call_id = 0;
 	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
 						   .log_memory_bytes = 1,
 						   .inlines = true,
-						   .values = &values};
+						   .values = &values,
+						   .last_call_id = &last_call_id};
 	struct mt_rebuild *stack = NULL;
 
 	sp_names_init(&names);

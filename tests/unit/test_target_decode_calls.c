@@ -211,7 +211,7 @@ static void lost_events_are_a_gap(void **state)
 	put(writer,
 	    (struct mt_sideband){.kind = MT_SIDEBAND_LOST, .time_ns = 21, .lost = {.lost = 64}});
 	put_call(writer, 22, MT_EVENT_LEAVE, inner, 64);
-	check(writer, 0, "outer(!gap)l[lost]()|inneri()|");
+	check(writer, 0, "outer@1(!gap)l[lost]()|inneri()|");
 }
 
 static void exec_replaces_the_names(void **state)

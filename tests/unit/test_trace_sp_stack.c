@@ -425,7 +425,7 @@ static void snapshots_cut_no_calls(void **state)
 static void a_snapshot_before_a_gap_ends_the_segment(void **state)
 {
 	(void)state;
-	EXPECT("a()o#|!gap[lost]()|b()|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1), LOST(64),
+	EXPECT("a@1()o#|!gap[lost]()|b()|", ENTER('a', 900), MARK(MT_MARK_SNAPSHOT, 1), LOST(64),
 	       ENTER('b', 800), LEAVE('b', 800));
 }
 
@@ -441,7 +441,7 @@ static void marks_are_instants(void **state)
 static void a_gap_ends_the_segment(void **state)
 {
 	(void)state;
-	EXPECT("a(b(!gap)l)l[lost]()|ai(c())|", ENTER('a', 900), ENTER('b', 800), LOST(64),
+	EXPECT("a@1(b@2(!gap)l)l[lost]()|ai@1(c())|", ENTER('a', 900), ENTER('b', 800), LOST(64),
 	       ENTER('c', 700), LEAVE('c', 700), LEAVE('a', 900));
 	EXPECT("a(!gap)l[lost]()|", ENTER('a', 900), LOST(64));
 	EXPECT("!gap[lost]()|a()|", LOST(64), ENTER('a', 900), LEAVE('a', 900));
