@@ -537,7 +537,11 @@ struct mt_error *mt_calls_remove_breaks(struct mt_calls_engine *engine,
 			mt_try(mt_calls_stub_silence(engine, one, pid));
 			continue;
 		}
-		mt_try(engine->target->ops->write(engine->target, pid, one->address, &byte, 1));
+		uint8_t there = 0;
+		if (engine->target->ops->read(engine->target, pid, one->address, &there, 1) == 1 &&
+		    there == INT3)
+			mt_try(engine->target->ops->write(engine->target, pid, one->address, &byte,
+							  1));
 	}
 	return NULL;
 }

@@ -76,8 +76,7 @@ static struct mt_calls_module *ready_module(const struct mt_calls_engine *engine
 					    const struct mt_map *map)
 {
 	mt_array_each (module, &engine->ready)
-		if ((*module)->start == map->start && (*module)->end == map->end &&
-		    strcmp((*module)->file->path, map->path) == 0)
+		if (mt_calls_is_mapping_of(*module, map))
 			return *module;
 	return NULL;
 }
@@ -173,11 +172,13 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	mt_try(mt_calls_displace_all(engine, space));
 	mt_try(mt_calls_swap_exchange(engine, space, &entering->swap, lwp));
 	mt_array_each (place, &space->places) {
-		if (!mt_calls_swap_is_exchanged(&entering->swap, place->module->start)) {
-			mt_calls_text_note_written(space, place, false);
-			place->checked = false;
+		if (mt_calls_swap_is_exchanged(&entering->swap, place->module->start))
+			continue;
+		mt_calls_text_note_written(space, place, false);
+		place->checked = false;
+		/* Else it was unloaded meanwhile. */
+		if (mt_calls_is_mapped(engine, space, place->module))
 			mt_try(mt_calls_text_write(engine, space, place));
-		}
 	}
 	/* Those that were set meanwhile. */
 	for (size_t i = entering->breaks; i < space->breaks.count; i++) {

@@ -172,7 +172,8 @@ int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_spa
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
 		/* One that is not of this module's segment has no trampoline in it. */
 		bool is_ours = module->offsets[i] != MT_CALLS_NONE;
-		bool is_off = is_ours && first && is_foreign(module, patch, memory);
+		bool is_off =
+		    is_ours && (first || !place->written[i]) && is_foreign(module, patch, memory);
 		enum mt_calls_cover cover = MT_CALLS_COVER_NONE;
 
 		if (is_off && memory)

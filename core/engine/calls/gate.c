@@ -231,8 +231,7 @@ static struct mt_error *hold(struct mt_engine *base, pid_t pid, const struct mt_
 	one->held = true;
 	one->written = false;
 	mt_try(mt_target_halt(engine->target, pid));
-	struct mt_error *error = engine->target->ops->write(engine->target, pid, one->address,
-							    one->original, one->length);
+	struct mt_error *error = mt_calls_break_put_back(engine, pid, one);
 	mt_target_release(engine->target, pid);
 	return error;
 }

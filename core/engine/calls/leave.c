@@ -54,8 +54,7 @@ static struct mt_error *remove_breaks(struct mt_calls_engine *engine, struct mt_
 		if (one->stub)
 			mt_try(mt_calls_stub_silence(engine, one, space->pid));
 		if (!mt_calls_place_at(space, one->address))
-			mt_try(engine->target->ops->write(engine->target, space->pid, one->address,
-							  one->original, one->length));
+			mt_try(mt_calls_break_put_back(engine, space->pid, one));
 	}
 	return NULL;
 }
@@ -150,7 +149,7 @@ static struct mt_error *clean_text(struct leaving *leaving)
 			mt_try(mt_calls_text_clean(engine, space, place));
 	}
 	leaving->takes_left &=
-	    space->left && mt_calls_left_is_unreached(space->left, &leaving->swap);
+	    space->left && mt_calls_left_is_unreached(engine, space, space->left, &leaving->swap);
 	mt_try(remove_breaks(engine, space));
 	return mt_calls_end_detour(engine, space);
 }

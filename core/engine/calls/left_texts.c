@@ -99,6 +99,12 @@ bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint
 	return done;
 }
 
+bool mt_calls_left_is_reached(const struct mt_calls_left *left, uint64_t address,
+			      const uint8_t *text, size_t size)
+{
+	return next_jump(left, address, text, size, 0) < size;
+}
+
 struct looking {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
@@ -106,14 +112,14 @@ struct looking {
 };
 
 /* Whether what looks like a jump in a text leads to what is left. */
-static bool leads_there(const struct looking *looking, const struct mt_map *map)
+static bool leads_there(const struct looking *looking, uint64_t start, uint64_t end)
 {
 	struct mt_target *target = looking->engine->target;
 	uint8_t bytes[CHUNK];
 	size_t size;
 
-	for (uint64_t at = map->start; at < map->end; at += size - (JUMP_BYTES - 1)) {
-		uint64_t rest = map->end - at;
+	for (uint64_t at = start; at < end; at += size - (JUMP_BYTES - 1)) {
+		uint64_t rest = end - at;
 
 		size = target->ops->read(target, looking->space->pid, at, bytes,
 					 rest < CHUNK ? rest : CHUNK);
@@ -133,7 +139,7 @@ static struct mt_error *see_text(void *context, const struct mt_map *map)
 	struct mt_calls_left_text text = {.start = map->start, .end = map->end};
 
 	if (!map->executable || !map->inode || mt_calls_left_has_copy(left, map->start) ||
-	    !leads_there(looking, map))
+	    !leads_there(looking, map->start, map->end))
 		return NULL;
 	if (place && !place->another)
 		return NULL; /* its text is cleaned as such */
@@ -191,10 +197,15 @@ struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_ca
 	return NULL;
 }
 
-bool mt_calls_left_is_unreached(const struct mt_calls_left *left, const struct mt_calls_swap *swap)
+bool mt_calls_left_is_unreached(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				struct mt_calls_left *left, const struct mt_calls_swap *swap)
 {
+	const struct looking looking = {engine, space, left};
+
+	/* One that was unloaded meanwhile leads nowhere. */
 	mt_array_each (text, &left->texts)
-		if (!mt_calls_swap_is_exchanged(swap, text->start))
+		if (!mt_calls_swap_is_exchanged(swap, text->start) &&
+		    leads_there(&looking, text->start, text->end))
 			return false;
 	return left->is_whole;
 }

@@ -201,6 +201,9 @@ static struct mt_calls_module *create(const struct mt_calls_engine *engine,
 	    .bias = bias,
 	    .start = map->start,
 	    .end = map->end,
+	    .offset = map->offset,
+	    .inode = map->inode,
+	    .device = map->device,
 	    .outlives_us = outlives_us,
 	    .config =
 		{

@@ -160,6 +160,9 @@ static inline bool mt_calls_left_has_copy(const struct mt_calls_left *left, uint
  * there may be some left. */
 bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint8_t *text,
 			const uint8_t *clean, size_t size);
+/* Whether something in that memory looks like a jump to what is left. */
+bool mt_calls_left_is_reached(const struct mt_calls_left *left, uint64_t address,
+			      const uint8_t *text, size_t size);
 /* While the process runs: add the texts that lead there and are not of the space's places to SWAP;
  * and fill what was mapped for them.  Errors: the target's; NO_MEMORY; the session's. */
 struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
@@ -168,7 +171,8 @@ struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    const struct mt_calls_left *left, struct mt_calls_swap *swap);
 /* Once SWAP was exchanged: whether no text leads there any more. */
-bool mt_calls_left_is_unreached(const struct mt_calls_left *left, const struct mt_calls_swap *swap);
+bool mt_calls_left_is_unreached(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				struct mt_calls_left *left, const struct mt_calls_swap *swap);
 /* Before that, while all stand still: who stands before a jump that leads there goes there. */
 struct mt_error *mt_calls_left_follow(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      struct mt_calls_left *left);

@@ -52,15 +52,12 @@ struct mt_error *mt_calls_break_retire(struct mt_calls_engine *engine, struct mt
 
 	one->retired = true;
 	if (one->length || !place) { /* a jump of its own */
-		const uint8_t length = one->length;
-		const bool is_absent = mt_calls_break_is_line(one) && !one->written;
+		/* If it is absent, there may be a debugger's breakpoint. */
+		struct mt_error *error = mt_calls_break_put_back(engine, space->pid, one);
 
+		one->back = one->address + one->length;
 		one->length = 0;
-		one->back = one->address + length;
-		if (is_absent) /* there may be a debugger's breakpoint */
-			return NULL;
-		return engine->target->ops->write(engine->target, space->pid, one->address,
-						  one->original, length);
+		return error;
 	}
 	if (front)
 		return lead_on(engine, space, front, one->next);

@@ -243,9 +243,26 @@ struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_
 static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
 {
 	mt_array_each (place, &space->places)
-		if (place->module->start == map->start && place->module->end == map->end &&
-		    strcmp(place->module->file->path, map->path) == 0)
+		if (mt_calls_is_mapping_of(place->module, map))
 			return place->seen = true;
+	return false;
+}
+
+/* The program may have mapped parts of a text anew, changed their rights, or moved them. */
+static struct mt_error *see_patches(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	mt_array_each (place, &space->places)
+		if (!place->seen)
+			mt_try(mt_calls_text_look(engine, space, place, &place->seen));
+	return NULL;
+}
+
+static bool meets_place(const struct mt_calls_space *space, const struct mt_map *map)
+{
+	mt_array_each (place, &space->places)
+		if (place->seen && map->start < place->module->end &&
+		    map->end > place->module->start)
+			return true;
 	return false;
 }
 
@@ -393,8 +410,11 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		return NULL;
 	mt_array_each (place, &space->places)
 		place->seen = false;
-	mt_array_each (seen, &walk->maps) {
+	mt_array_each (seen, &walk->maps)
 		seen->known = is_there(space, &seen->map);
+	mt_try(see_patches(engine, space));
+	mt_array_each (seen, &walk->maps) {
+		seen->known |= meets_place(space, &seen->map);
 		if (!seen->known)
 			mt_calls_warn_of_leak_check(engine, space, &seen->map);
 	}

@@ -79,14 +79,33 @@ static void texts_cleanup(struct texts *texts)
 	free(texts->was);
 }
 
-/* What is in memory. */
+/* Of a chunk.  The program may have unmapped some of its pages, which are zeros here. */
+static size_t read_chunk(const struct mt_calls_engine *engine, pid_t pid, uint64_t address,
+			 uint8_t *bytes, size_t size)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+	size_t all = ops->read(engine->target, pid, address, bytes, size);
+
+	if (all == size)
+		return all;
+	memset(bytes, 0, size);
+	all = 0;
+	for (size_t at = 0; at < size; at += PAGE)
+		all += ops->read(engine->target, pid, address + at, bytes + at,
+				 size - at < PAGE ? size - at : PAGE);
+	return all;
+}
+
+/* What is in memory.  *IS_THERE false: nothing.  A library may be unloaded, and the loader has not
+ * reported it yet. */
 static struct mt_error *read_texts(struct mt_calls_engine *engine,
 				   const struct mt_calls_space *space,
-				   const struct mt_calls_place *place, struct texts *texts)
+				   struct mt_calls_module *module, struct texts *texts,
+				   bool *is_there)
 {
-	struct mt_calls_module *module = place->module;
 	size_t patches = module->file->plan->patches.count;
 
+	*is_there = false;
 	if (mt_calls_module_find_clean(module))
 		return mt_error_no_memory();
 	texts->size = module->end - module->start;
@@ -94,39 +113,46 @@ static struct mt_error *read_texts(struct mt_calls_engine *engine,
 	texts->was = calloc(patches + 1, sizeof(*texts->was));
 	if (!texts->memory || !texts->text || !texts->was)
 		return mt_error_no_memory();
-	memcpy(texts->was, place->written, patches * sizeof(*texts->was));
 	for (size_t at = 0; at < texts->size; at += CHUNK) {
 		size_t size = texts->size - at < CHUNK ? texts->size - at : CHUNK;
 
-		if (engine->target->ops->read(engine->target, space->pid, module->start + at,
-					      texts->memory + at, size) != size)
-			return mt_error_new(MT_ERROR_GONE,
-					    "cannot read the code of %s in process %d",
-					    module->file->path, space->pid);
+		*is_there |= read_chunk(engine, space->pid, module->start + at, texts->memory + at,
+					size) != 0;
 		mt_try(mt_calls_breathe(engine, space));
 	}
 	return NULL;
 }
 
-/* A library may be unloaded, and the loader has not reported it yet. */
-static struct mt_error *read_texts_that_are_there(struct mt_calls_engine *engine,
-						  const struct mt_calls_space *space,
-						  const struct mt_calls_place *place,
-						  struct texts *texts, bool *is_there)
+/* Which patches are in there: whether any is.  Before we have written anything, these are a killed
+ * tracer's, and lead elsewhere. */
+static bool find_patches(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			 const struct mt_calls_place *place, bool first, struct texts *texts)
 {
-	struct mt_error *error = read_texts(engine, space, place, texts);
+	const struct mt_calls_module *module = place->module;
+	const size_t count = module->file->plan->patches.count;
 
-	*is_there = !error;
-	if (!error || mt_error_code(error) != MT_ERROR_GONE)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
+	memcpy(texts->was, place->written, count * sizeof(*texts->was));
+	if (!memchr(texts->was, 1, count))
+		return false;
+	return (first && mt_calls_is_mapped(engine, space, module)) ||
+	       mt_calls_keep_intact(space, module, texts->memory, texts->was);
+}
+
+/* In other memory it may well be by chance that something looks like a jump to what is left. */
+static bool undo_left(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      const struct mt_calls_module *module, uint8_t *text)
+{
+	const size_t size = module->end - module->start;
+
+	return mt_calls_is_mapped(engine, space, module)
+		   ? mt_calls_left_undo(space->left, module->start, text, module->clean, size)
+		   : !mt_calls_left_is_reached(space->left, module->start, text, size);
 }
 
 /* The program's own bytes: those of the file where we wrote, and else what is there (text
  * relocations, others' breakpoints). */
-static void undo(const struct mt_calls_space *space, const struct mt_calls_place *place,
-		 struct texts *texts)
+static void undo(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		 const struct mt_calls_place *place, struct texts *texts)
 {
 	const struct mt_calls_module *module = place->module;
 	uint8_t *text = texts->text;
@@ -137,18 +163,20 @@ static void undo(const struct mt_calls_space *space, const struct mt_calls_place
 		size_t at = patch->address + module->bias - module->start;
 		size_t hole = patch->hole + module->bias - module->start;
 
-		if (!place->written[i])
+		if (!texts->was[i])
 			continue;
 		memcpy(text + at, module->clean + at, patch->length);
 		if (patch->hole)
 			memcpy(text + hole, module->clean + hole, MT_PATCH_JUMP_BYTES);
 	}
-	mt_array_each (one, &space->breaks)
-		if (holds(module, one->address) && (one->written || !mt_calls_break_is_line(one)))
-			memcpy(text + (one->address - module->start), one->original, one->length);
-	if (space->left && !place->another &&
-	    !mt_calls_left_undo(space->left, module->start, text, module->clean,
-				module->end - module->start))
+	mt_array_each (one, &space->breaks) {
+		size_t at = one->address - module->start;
+
+		if (holds(module, one->address) &&
+		    mt_calls_break_is_intact(one, texts->memory + at))
+			memcpy(text + at, one->original, one->length);
+	}
+	if (space->left && !place->another && !undo_left(engine, space, module, text))
 		space->left->is_whole = false;
 }
 
@@ -292,14 +320,18 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 	const struct mt_calls_module *module = place->module;
-	bool first = !place->checked;
+	bool first = !place->checked, is_there;
 
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
 	if (first && !space->attached && mt_calls_is_text_of_file(space, module))
 		return begin(engine, space, place);
-	mt_try(read_texts(engine, space, place, &texts));
+	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
+	if (!is_there)
+		return NULL;
+	find_patches(engine, space, place, first, &texts);
+	memcpy(place->written, texts.was, module->file->plan->patches.count * sizeof(*texts.was));
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	if (first && mt_calls_is_another(engine, space, module, texts.memory))
@@ -309,7 +341,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		mt_calls_text_note_written(space, place, true);
 		return exchange(engine, space, place, &texts, again);
 	}
-	undo(space, place, &texts);
+	undo(engine, space, place, &texts);
 	const bool is_clean = engine->options.live && module->clean &&
 			      memcmp(texts.text, module->clean, texts.size) == 0;
 	if (first && space->inherited && !engine->options.is_clean && !place->another) {
@@ -337,130 +369,90 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	return change(engine, space, place, &texts);
 }
 
-/* The patch whose jump led to FORMER is turned to what is before it now. */
-static struct mt_error *turn_jump(struct mt_calls_engine *engine,
-				  const struct mt_calls_space *space,
-				  const struct mt_calls_place *place,
-				  const struct mt_calls_break *one, uint64_t former, bool *done)
-{
-	const struct mt_calls_module *module = place->module;
-	ssize_t index = mt_calls_patch_at(place, one->address);
-	const struct mt_patch *patch =
-	    index >= 0 ? &module->file->plan->patches.items[index] : NULL;
-	uint8_t before[MT_PATCH_JUMP_BYTES], after[MT_PATCH_JUMP_BYTES], there[MT_PATCH_JUMP_BYTES];
-
-	if (!patch || patch->address + module->bias != one->address ||
-	    !mt_calls_is_on(place, (size_t)index))
-		return NULL;
-	uint64_t at = patch->hole ? patch->hole + module->bias : one->address;
-	uint64_t trampoline = module->room + module->offsets[index];
-	mt_calls_make_jump(before, at, former);
-	mt_calls_make_jump(after, at, mt_calls_stub_before(space, one->address, trampoline));
-	if (engine->target->ops->read(engine->target, space->pid, at, there, sizeof(there)) !=
-		sizeof(there) ||
-	    memcmp(there, before, sizeof(there)) != 0)
-		return NULL;
-	*done = true;
-	return engine->target->ops->write(engine->target, space->pid, at, after, sizeof(after));
-}
-
-/* One in bytes of the program's own, in one page. */
-static struct mt_error *put_break(struct mt_calls_engine *engine,
-				  const struct mt_calls_space *space,
-				  const struct mt_calls_place *place,
-				  const struct mt_calls_break *one, bool *done)
-{
-	uint8_t bytes[MT_CALLS_BREAK_BYTES], there[MT_CALLS_BREAK_BYTES];
-
-	if (one->address / PAGE != (one->address + one->length - 1) / PAGE ||
-	    mt_calls_break_disturbs(place, one) ||
-	    engine->target->ops->read(engine->target, space->pid, one->address, there,
-				      one->length) != one->length ||
-	    memcmp(there, one->original, one->length) != 0)
-		return NULL;
-	*done = true;
-	mt_calls_break_bytes(one, bytes);
-	return engine->target->ops->write(engine->target, space->pid, one->address, bytes,
-					  one->length);
-}
-
-struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space,
-					   struct mt_calls_place *place,
-					   const struct mt_calls_break *one)
-{
-	bool done = false;
-
-	if (one->held)
-		return NULL;
-	if (!space->hidden && place->checked)
-		mt_try(one->length ? put_break(engine, space, place, one, &done)
-				   : turn_jump(engine, space, place, one, one->next, &done));
-	return done ? NULL : mt_calls_text_write(engine, space, place);
-}
-
-struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
-					 struct mt_calls_space *space, struct mt_calls_place *place,
-					 const struct mt_calls_break *one)
-{
-	bool done = false;
-
-	if (!space->hidden && place->checked)
-		mt_try(turn_jump(engine, space, place, one, mt_calls_stub_entry(one), &done));
-	return done ? NULL : mt_calls_text_write(engine, space, place);
-}
-
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
 	bool is_there;
 
-	mt_try(read_texts_that_are_there(engine, space, place, &texts, &is_there));
+	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
+	find_patches(engine, space, place, !place->checked, &texts);
+	memcpy(place->written, texts.was,
+	       place->module->file->plan->patches.count * sizeof(*texts.was));
 	if (!is_there)
 		return NULL;
 	mt_try(leave_holes(engine, space, place));
 	const uint8_t *clean = mt_calls_shown_clean(space, place, texts.memory);
 	if (!clean)
-		undo(space, place, &texts);
+		undo(engine, space, place, &texts);
 	mt_calls_text_note_written(space, place, false);
 	return clean ? exchange(engine, space, place, &texts, clean)
 		     : change(engine, space, place, &texts);
+}
+
+struct mt_error *mt_calls_text_look(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
+				    const struct mt_calls_place *place, bool *is_patched)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	bool is_there;
+
+	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
+	*is_patched = is_there && find_patches(engine, space, place, !place->checked, &texts);
+	return NULL;
+}
+
+/* While a text is read, places may come and go.  NULL: it went. */
+static struct mt_calls_place *find_place(struct mt_calls_space *space,
+					 const struct mt_calls_module *module)
+{
+	struct mt_calls_place *place = mt_calls_place_at(space, module->start);
+
+	return place && place->module == module ? place : NULL;
 }
 
 struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_place *place, struct mt_calls_swap *swap)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
-	struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
-
-	if (!copy)
-		return NULL;
-	place->checked = true;
-	mt_try(read_texts(engine, space, place, &texts));
-	if (mt_calls_is_another(engine, space, place->module, texts.memory))
-		leave_alone(engine, space, place, &texts);
-	undo(space, place, &texts);
-	mt_try(compose(engine, space, place, &texts, true));
-	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
-}
-
-struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
-					     const struct mt_calls_space *space,
-					     const struct mt_calls_place *place,
-					     struct mt_calls_swap *swap)
-{
-	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
-	struct mt_calls_copy *copy = mt_calls_swap_find(swap, place->module->start);
+	struct mt_calls_module *module = place->module;
+	struct mt_calls_copy *copy = mt_calls_swap_find(swap, module->start);
 	bool is_there;
 
 	if (!copy)
 		return NULL;
-	mt_try(read_texts_that_are_there(engine, space, place, &texts, &is_there));
-	if (!is_there)
+	mt_try(read_texts(engine, space, module, &texts, &is_there));
+	place = find_place(space, module);
+	if (!is_there || !place)
+		return NULL;
+	place->checked = true;
+	find_patches(engine, space, place, true, &texts);
+	if (mt_calls_is_another(engine, space, module, texts.memory))
+		leave_alone(engine, space, place, &texts);
+	undo(engine, space, place, &texts);
+	mt_try(compose(engine, space, place, &texts, true));
+	return mt_calls_swap_fill(engine, space, copy, texts.text, module->clean);
+}
+
+struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
+					     struct mt_calls_space *space,
+					     const struct mt_calls_place *place,
+					     struct mt_calls_swap *swap)
+{
+	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	struct mt_calls_module *module = place->module;
+	struct mt_calls_copy *copy = mt_calls_swap_find(swap, module->start);
+	bool is_there;
+
+	if (!copy)
+		return NULL;
+	mt_try(read_texts(engine, space, module, &texts, &is_there));
+	place = find_place(space, module);
+	if (!is_there || !place)
 		return NULL; /* nothing to the others */
-	undo(space, place, &texts);
-	return mt_calls_swap_fill(engine, space, copy, texts.text, place->module->clean);
+	find_patches(engine, space, place, !place->checked, &texts);
+	undo(engine, space, place, &texts);
+	return mt_calls_swap_fill(engine, space, copy, texts.text, module->clean);
 }
 
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)

@@ -34,24 +34,19 @@ struct mt_error *mt_calls_text_begin(struct mt_calls_engine *engine,
  * NO_MEMORY. */
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
-/* The same when one breakpoint was added: where it can be, its bytes alone are written. */
-struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space,
-					   struct mt_calls_place *place,
-					   const struct mt_calls_break *one);
-/* The same when one breakpoint, whose patch's jump leads to it, was retired. */
-struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
-					 struct mt_calls_space *space, struct mt_calls_place *place,
-					 const struct mt_calls_break *one);
 /* The same with no patch and no breakpoint. */
 struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
+/* Whether patches of ours are in what lies in the place of a text. */
+struct mt_error *mt_calls_text_look(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
+				    const struct mt_calls_place *place, bool *is_patched);
 /* While the process runs: give the copy of the place's text, if there is one, the bytes that
  * write() would put there, for the first time; those that clean() would leave. */
 struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_place *place, struct mt_calls_swap *swap);
 struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
-					     const struct mt_calls_space *space,
+					     struct mt_calls_space *space,
 					     const struct mt_calls_place *place,
 					     struct mt_calls_swap *swap);
 /* What was prepared is about to be in the text; or it is not. */
@@ -64,6 +59,34 @@ ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address
 
 /* The memory in which texts were composed is not needed any more. */
 void mt_calls_text_end(struct mt_calls_engine *engine);
+
+/* text_break.c: what mt_calls_text_write() does, when one breakpoint was added: where it can be,
+ * its bytes alone are written. */
+struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place,
+					   const struct mt_calls_break *one);
+/* The same when one breakpoint, whose patch's jump leads to it, was retired. */
+struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, struct mt_calls_place *place,
+					 const struct mt_calls_break *one);
+
+/* intact.c */
+/* Of the patches that were put into a text, by number, those remain in PATCHES that are in MEMORY,
+ * which was read from there.  False: none are. */
+bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
+			  const uint8_t *memory, bool *patches);
+/* Whether that is its mapping. */
+bool mt_calls_is_mapping_of(const struct mt_calls_module *module, const struct mt_map *map);
+/* Whether all of a text is mapped where it was, with whichever rights. */
+bool mt_calls_is_mapped(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			const struct mt_calls_module *module);
+/* Whether its own bytes stand THERE, where they were put. */
+bool mt_calls_break_is_intact(const struct mt_calls_break *one, const uint8_t *there);
+/* In its place, in the memory of PID, comes to be what was there before; if it is there.  Errors:
+ * the target's. */
+struct mt_error *mt_calls_break_put_back(struct mt_calls_engine *engine, pid_t pid,
+					 const struct mt_calls_break *one);
 
 /* shown.c: TEXT is about to be in the place of what was the file's own text alone.  A debugger will
  * hide it, and show the like again. */

@@ -73,7 +73,8 @@ struct mt_calls_file {
 struct mt_calls_module {
 	struct mt_calls_file *file;
 	uint64_t bias;
-	uint64_t start, end;  /* of the mapping: [start, end) */
+	uint64_t start, end;            /* of the mapping: [start, end) */
+	uint64_t offset, inode, device; /* what is mapped there */
 	const uint8_t *clean; /* the file's bytes of it; lent by the file, or own_clean; NULL: they
 			       * were not needed yet */
 	uint8_t *own_clean;
