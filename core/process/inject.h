@@ -70,8 +70,11 @@ struct mt_inject_padding {
 /* Put it there, and set_injected().  Errors: UNSUPPORTED (there is no room); the target's. */
 struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
 					 struct mt_inject_padding *out);
-/* Take it away again, if no thread is in it; set_injected() is the caller's to undo.  Errors: the
- * target's. */
+/* Whether it still is: its file may have been unloaded since, as long as threads ran. */
+bool mt_inject_padding_is_there(struct mt_target *target, pid_t pid,
+				const struct mt_inject_padding *padding);
+/* Take it away again, if it is there and no thread is in it; set_injected() is the caller's to
+ * undo.  Errors: the target's. */
 struct mt_error *mt_inject_padding_end(struct mt_target *target, pid_t pid,
 				       const struct mt_inject_padding *padding);
 

@@ -87,12 +87,22 @@ static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t cod
 	return look.inside;
 }
 
+bool mt_inject_padding_is_there(struct mt_target *target, pid_t pid,
+				const struct mt_inject_padding *padding)
+{
+	uint8_t bytes[MT_INJECT_BYTES];
+
+	return target->ops->read(target, pid, padding->code, bytes, sizeof(bytes)) ==
+		   sizeof(bytes) &&
+	       memcmp(bytes, mt_inject_code, sizeof(bytes)) == 0;
+}
+
 struct mt_error *mt_inject_padding_end(struct mt_target *target, pid_t pid,
 				       const struct mt_inject_padding *padding)
 {
 	static const uint8_t zeros[MT_INJECT_BYTES];
 
-	if (!padding->code ||
+	if (!padding->code || !mt_inject_padding_is_there(target, pid, padding) ||
 	    (padding->was_there && is_somebody_inside(target, pid, padding->code)))
 		return NULL;
 	return target->ops->write(target, pid, padding->code, zeros, MT_INJECT_BYTES);

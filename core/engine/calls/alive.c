@@ -206,8 +206,8 @@ static bool is_marked(struct mt_calls_engine *engine, const struct mt_calls_spac
 	return done;
 }
 
-void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		   uint64_t start, uint64_t end, uint64_t inode)
+void mt_calls_list_ahead(const struct mt_calls_space *space, uint64_t start, uint64_t end,
+			 uint64_t inode)
 {
 	const struct mt_calls_rings *rings = space->rings;
 	struct mt_calls_directory *directory = rings ? (void *)rings->alive_pages : NULL;
@@ -215,7 +215,7 @@ void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *
 	if (!directory)
 		return;
 	struct mt_calls_listed *listed = find_item(rings, start, end);
-	if (!listed || (!inode && !is_marked(engine, space, end))) {
+	if (!listed) {
 		directory->is_short = 1;
 		return;
 	}
@@ -227,6 +227,15 @@ void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *
 	__atomic_store_n(&listed->end, end, __ATOMIC_RELEASE);
 	if (listed == &directory->items[directory->count])
 		directory->count++;
+}
+
+void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		   uint64_t start, uint64_t end, uint64_t inode)
+{
+	if (space->rings && !inode && !is_marked(engine, space, end))
+		((struct mt_calls_directory *)(void *)space->rings->alive_pages)->is_short = 1;
+	else
+		mt_calls_list_ahead(space, start, end, inode);
 }
 
 void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes)

@@ -7,17 +7,18 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PAGE 4096u
+#define PAGE 4096ull
+/* The page's number among so many, chosen at random once. */
+#define PLACES 65536u
+#define PLACE  48371u
 
+/* Near ADDRESS, if possible. */
 static struct mt_error *map(struct mt_calls_engine *engine, pid_t lwp, uint64_t bytes,
 			    int protection, uint64_t *address)
 {
-	const uint64_t arguments[] = {0,
-				      bytes,
-				      (uint64_t)protection,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				      (uint64_t)-1,
-				      0};
+	const uint64_t arguments[] = {
+	    *address,     bytes, (uint64_t)protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	    (uint64_t)-1, 0};
 
 	return mt_calls_system(engine, lwp, "map memory", SYS_mmap, arguments, address);
 }
@@ -40,15 +41,38 @@ void mt_calls_inject_page(uint8_t page[PAGE])
 	memcpy(page + PAGE - MT_CALLS_MARK_BYTES - sizeof(name), name, sizeof(name));
 }
 
+/* There is no directory yet: as long as it is blank the page is told by where it is. */
+static struct mt_error *find_address(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     uint64_t *address)
+{
+	*address = 0;
+	if (!space->attached)
+		return NULL;
+	mt_try(mt_calls_room_afar(engine, space, address));
+	*address = (*address & ~(PLACES * PAGE - 1)) + PLACE * PAGE;
+	return NULL;
+}
+
+bool mt_calls_is_inject_address(uint64_t address)
+{
+	return address / PAGE % PLACES == PLACE;
+}
+
 struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 pid_t lwp)
 {
 	const struct mt_target_ops *ops = engine->target->ops;
+	uint64_t address = 0;
 	uint8_t page[PAGE];
 
 	if (!ops->set_injected || space->inject_code)
 		return mt_calls_inject_give_up(engine, space);
-	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &space->inject_code));
+	if (space->inject_padding.code &&
+	    !mt_inject_padding_is_there(engine->target, space->pid, &space->inject_padding))
+		mt_try(mt_calls_inject_begin(engine, space));
+	mt_try(find_address(engine, space, &address));
+	mt_try(map(engine, lwp, PAGE, PROT_READ | PROT_EXEC, &address));
+	space->inject_code = address;
 	mt_calls_inject_page(page);
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code, page,
 					  sizeof(page)));

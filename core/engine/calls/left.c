@@ -23,6 +23,8 @@
 /* Of code without a file. */
 #define MOST_SEARCHED (1ull << 20)
 
+static const uint8_t zeros[PAGE];
+
 struct finding {
 	struct mt_calls_engine *engine;
 	const struct mt_calls_space *space;
@@ -82,6 +84,20 @@ static bool is_code(const struct finding *finding, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* It was about to be marked. */
+static bool is_blank(const struct finding *finding, const struct mt_calls_listed *listed)
+{
+	uint8_t page[PAGE];
+
+	if (!is_code(finding, listed->start, listed->end))
+		return false;
+	for (uint64_t at = listed->start; at < listed->end; at += sizeof(page))
+		if (!read_all(finding, at, page, sizeof(page)) ||
+		    memcmp(page, zeros, sizeof(page)) != 0)
+			return false;
+	return true;
+}
+
 static bool has_mark(const struct finding *finding, const struct mt_calls_directory *directory,
 		     const struct mt_calls_listed *listed)
 {
@@ -122,13 +138,15 @@ static int add_listed(struct finding *finding, const struct mt_calls_directory *
 
 	for (uint32_t i = 0; i < directory->count && i < MT_CALLS_DIRECTORY_ITEMS; i++) {
 		struct mt_calls_listed listed = directory->items[i];
+		const bool is_own = directory->pid == (uint32_t)finding->space->pid;
 
-		if (directory->pid == (uint32_t)finding->space->pid)
+		if (is_own)
 			listed.start += listed.gone;
 		if (!is_sane(&listed))
 			continue;
 		if (listed.inode ? is_copy(finding, &listed)
-				 : has_mark(finding, directory, &listed))
+				 : has_mark(finding, directory, &listed) ||
+				       (is_own && is_blank(finding, &listed)))
 			failed |=
 			    add(finding, listed.inode ? MT_CALLS_LEFT_COPY : MT_CALLS_LEFT_CODE,
 				listed.start, listed.end);
@@ -163,11 +181,14 @@ static struct mt_error *read_directory(struct finding *finding, const struct mt_
 }
 
 /* Code for injected calls is mapped before there is a directory, and unmapped after it: a page that
- * is the like of it in all its bytes, but for the mark and a list. */
-static bool is_inject_page(uint8_t page[PAGE])
+ * is the like of it in all its bytes, but for the mark and a list; or one that was about to be. */
+static bool is_inject_page(const struct mt_map *map, uint64_t address, uint8_t page[PAGE])
 {
 	uint8_t expected[PAGE];
 
+	if (mt_calls_is_inject_address(address) && map->end - map->start == PAGE &&
+	    memcmp(page, zeros, PAGE) == 0)
+		return true;
 	mt_calls_inject_page(expected);
 	memset(page + MT_INJECT_LIST_AT, 0, MT_INJECT_LIST_BYTES);
 	return memcmp(page, expected, PAGE - MT_CALLS_MARK_BYTES) == 0;
@@ -183,7 +204,7 @@ static int add_inject_pages(struct finding *finding, const struct mt_map *map)
 		return 0;
 	for (uint64_t at = map->start; at < map->end; at += PAGE)
 		if (at != finding->space->inject_code &&
-		    read_all(finding, at, page, sizeof(page)) && is_inject_page(page))
+		    read_all(finding, at, page, sizeof(page)) && is_inject_page(map, at, page))
 			failed |= add(finding, MT_CALLS_LEFT_CODE, at, at + PAGE);
 	return failed;
 }

@@ -20,6 +20,8 @@ struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
 				       const struct mt_calls_space *space, bool on);
 /* All bytes of its code's page, but for the mark and a list. */
 void mt_calls_inject_page(uint8_t page[4096]);
+/* Whether the page may be mapped there. */
+bool mt_calls_is_inject_address(uint64_t address);
 struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp);
 
@@ -50,6 +52,10 @@ void mt_calls_rooms_end(struct mt_calls_space *space);
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    pid_t lwp, uint64_t address, uint64_t bytes,
 				    struct mt_calls_room **out);
+/* An address amid the largest gap, at which a huge page may begin: nobody else is likely to map
+ * anything there.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_room_afar(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t *address);
 /* A system call whose failure is an error. */
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result);
@@ -63,6 +69,10 @@ void mt_calls_alive_unmap(struct mt_calls_engine *engine, struct mt_calls_rings 
  * the file that it is a copy of; 0: it is private, and a mark is put at its end. */
 void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		   uint64_t start, uint64_t end, uint64_t inode);
+/* The same of memory that is about to be mapped there, so that it is found should we be killed
+ * before it is listed: a copy, or private memory as long as it holds nothing. */
+void mt_calls_list_ahead(const struct mt_calls_space *space, uint64_t start, uint64_t end,
+			 uint64_t inode);
 /* The first BYTES of what begins there were unmapped; or are about to be, if that is not all of it.
  */
 void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes);

@@ -176,8 +176,8 @@ static void want_huge_pages(struct mt_calls_engine *engine, pid_t lwp, uint64_t 
 }
 
 /* The best that the system gives. */
-static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struct gaps *gaps,
-				uint64_t *address)
+static struct mt_error *map_one(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+				pid_t lwp, struct gaps *gaps, uint64_t *address)
 {
 	while (gaps->places.count) {
 		uint64_t *best = gaps->places.items;
@@ -187,6 +187,7 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 				best = place;
 		const struct mt_system_call call = mapping(*best, gaps->bytes);
 		uint64_t wanted = *best;
+		mt_calls_list_ahead(space, wanted, wanted + gaps->bytes, 0);
 		struct mt_error *error = mt_calls_system(engine, lwp, "map memory for code",
 							 call.number, call.arguments, address);
 
@@ -194,6 +195,7 @@ static struct mt_error *map_one(struct mt_calls_engine *engine, pid_t lwp, struc
 			return NULL;
 		if (!error)
 			error = mt_calls_room_unmap(engine, lwp, *address, gaps->bytes);
+		mt_calls_unlist(space, wanted, gaps->bytes);
 		if (error && !is_refusal(mt_error_errnum(error)))
 			return error;
 		mt_error_destroy(error);
@@ -295,7 +297,7 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 		see_gap(&gaps, gap->low, gap->high);
 	struct mt_error *error = gaps.error;
 	if (!error)
-		error = map_one(engine, lwp, &gaps, address);
+		error = map_one(engine, space, lwp, &gaps, address);
 	if (!error)
 		mt_calls_list(engine, space, *address, *address + gaps.bytes, 0);
 	if (!error)
@@ -304,6 +306,19 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 		error = fill_gap(space, *address, *address + gaps.bytes);
 	mt_array_deinit(&gaps.places);
 	return error;
+}
+
+struct mt_error *mt_calls_room_afar(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t *address)
+{
+	struct mt_calls_gap largest = {0};
+
+	mt_try(list_gaps(engine, space));
+	mt_array_each (gap, &space->gaps)
+		if (gap->high - gap->low > largest.high - largest.low)
+			largest = *gap;
+	*address = (largest.low + (largest.high - largest.low) / 2) & ~(HUGE_PAGE - 1);
+	return NULL;
 }
 
 /* What lies behind a module's trampolines goes with the module. */

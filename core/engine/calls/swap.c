@@ -17,8 +17,13 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PAGE  4096u
-#define CHUNK (1u << 20)
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define PAGE      4096u
+#define HUGE_PAGE (2ull << 20)
+#define CHUNK     (1u << 20)
 /* Of paths, below a thread's stack pointer: no more than a small stack may have. */
 #define MOST_PATH_BYTES 4096u
 #define BELOW_RED_ZONE  1024u
@@ -102,30 +107,46 @@ static void note_copy(struct mt_calls_engine *engine, const struct mt_calls_spac
 	copy->address = address;
 }
 
-static struct mt_error *map_files(struct mt_calls_engine *engine,
-				  const struct mt_calls_space *space, struct mt_calls_swap *swap,
-				  pid_t lwp, struct mt_system_call *calls)
+/* To be moved page table by page table, it lies in its huge page as the text does. */
+static uint64_t like_text(const struct mt_calls_copy *copy, uint64_t address)
+{
+	return address + ((copy->start - address) & (HUGE_PAGE - 1));
+}
+
+static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  struct mt_calls_swap *swap, pid_t lwp,
+				  struct mt_system_call *calls)
 {
 	size_t count = swap->copies.count;
 	struct mt_system_call *maps = calls + count, *closes = calls + 2 * count;
 	size_t opened = 0;
+	uint64_t at = 0;
 
 	mt_try(open_files(engine, swap, lwp, calls));
+	mt_try(mt_calls_room_afar(engine, space, &at));
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_calls_copy *copy = &swap->copies.items[i];
 
+		at = like_text(copy, at);
 		maps[i] = (struct mt_system_call){
 		    .number = SYS_mmap,
-		    .arguments = {0, copy->end - copy->start, PROT_READ | PROT_EXEC, MAP_PRIVATE,
-				  (uint64_t)calls[i].result, copy->offset}};
-		if (!is_error(&calls[i]))
-			closes[opened++] = (struct mt_system_call){
-			    .number = SYS_close, .arguments = {(uint64_t)calls[i].result}};
+		    .arguments = {at, copy->end - copy->start, PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_FIXED_NOREPLACE, (uint64_t)calls[i].result,
+				  copy->offset}};
+		at += copy->end - copy->start;
+		if (is_error(&calls[i]))
+			continue;
+		mt_calls_list_ahead(space, maps[i].arguments[0], at, copy->inode);
+		closes[opened++] = (struct mt_system_call){
+		    .number = SYS_close, .arguments = {(uint64_t)calls[i].result}};
 	}
 	mt_try(mt_target_call_systems(engine->target, lwp, maps, count));
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if ((uint64_t)maps[i].result != maps[i].arguments[0])
+			mt_calls_unlist(space, maps[i].arguments[0], maps[i].arguments[1]);
 		if (!is_error(&maps[i]))
 			note_copy(engine, space, &swap->copies.items[i], (uint64_t)maps[i].result);
+	}
 	return mt_target_call_systems(engine->target, lwp, closes, opened);
 }
 
@@ -136,9 +157,8 @@ int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, 
 	return mt_array_push(&swap->copies, copy);
 }
 
-struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
-				   const struct mt_calls_space *space, struct mt_calls_swap *swap,
-				   pid_t lwp)
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_swap *swap, pid_t lwp)
 {
 	struct mt_system_call *calls = calloc(3 * swap->copies.count + 1, sizeof(*calls));
 	struct mt_error *error = calls ? NULL : mt_error_no_memory();

@@ -179,9 +179,8 @@ struct mt_calls_swap {
 int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path);
 /* Map what was added, in the name of LWP: clean copies, as far as that is possible.  Errors: the
  * target's; NO_MEMORY. */
-struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine,
-				   const struct mt_calls_space *space, struct mt_calls_swap *swap,
-				   pid_t lwp);
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_swap *swap, pid_t lwp);
 /* That of the text at START; NULL: it has none. */
 struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start);
 /* While threads run: give the copy TEXT, where that differs from CLEAN, the file's. */
