@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""SQLite's shell over a file of queries: as many calls of each function as callgrind counts, and
-the same ones in the same order as uftrace sees."""
+"""SQLite's shell over a file of queries: as many calls of each function as callgrind counts, in the
+timeline and in `stats`, and the same ones in the same order as uftrace sees."""
 import collections
+import csv
+import io
 import os
 import subprocess
 
@@ -24,6 +26,10 @@ def build_shell(compile, sqlite):
     return build
 
 
+def recording_of(timeline):
+    return timeline.with_suffix(".perf")
+
+
 @pytest.fixture(name="trace")
 def trace_queries(run_mtdb, tmp_path):
     """trace(program) -> timeline; asserts that it said what it says without us."""
@@ -37,12 +43,23 @@ def trace_queries(run_mtdb, tmp_path):
                                    check=False, env=environment, cwd=tmp_path)
             queries.seek(0)
             done = run_mtdb("run", "--engine", "calls", "--modules", program.name, "--size", "256M",
-                            "-o", out, "--", *words, stdin=queries, stdout=subprocess.PIPE,
+                            "-r", recording_of(out), "-o", out, "--", *words, stdin=queries, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env=environment, cwd=tmp_path)
         assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
         return out
 
     return trace
+
+
+def calls_in_stats(run_mtdb, recording, program, symbols):
+    """{name: how often `stats` says that the program's functions of it were called}"""
+    table = run_mtdb("stats", "--csv", "-n", "0", recording)
+    assert table.returncode == 0, table.stderr
+    found = collections.Counter()
+    for row in csv.DictReader(io.StringIO(table.stdout)):
+        if row["module"] == str(program):
+            found[symbols.same_name(row["name"])] += int(row["calls"])
+    return found
 
 
 def queries():
@@ -54,10 +71,11 @@ def queries():
     *(pytest.param(compiler, level, marks=pytest.mark.soak) for compiler, level in
       [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2"),
        ("clang", "-Os")])])
-def test_as_many_calls_as_callgrind_counts(mtdb, need, shell, trace, tmp_path, compiler, level):
+def test_as_many_calls_as_callgrind_counts(mtdb, run_mtdb, need, shell, trace, tmp_path, compiler, level):
     program = shell(level, compiler=compiler)
     symbols = counted.Symbols(program)
-    (calls,) = counted.sequences(trace(program)).values()
+    timeline = trace(program)
+    (calls,) = counted.sequences(timeline).values()
     ours = collections.Counter(call.address for call in symbols.file_addresses(calls))
     with queries() as stdin:
         theirs = counted.callgrind(need("valgrind"), tmp_path,
@@ -72,6 +90,15 @@ def test_as_many_calls_as_callgrind_counts(mtdb, need, shell, trace, tmp_path, c
     assert not [address for address in left if ours[address]], "left out, and yet recorded"
     assert sum(ours.values()) > 50_000 and len(ours) > 500
     assert len(left) <= 0.01 * len(symbols.at)
+
+    in_stats = calls_in_stats(run_mtdb, recording_of(timeline), program, symbols)
+    by_name, unsure = collections.Counter(), {symbols.at[address] for address in differ}
+    for address, name in symbols.at.items():
+        by_name[name] += theirs[address]
+    said = {name: (in_stats[name], count) for name, count in by_name.items()
+            if name not in counted.RUNTIME | unsure and ".cold" not in name and in_stats[name] != count}
+    assert not said, "stats and callgrind count differently"
+    assert sum(in_stats.values()) > 50_000 and len(in_stats) > 500
 
 
 @pytest.mark.parametrize("flags", [
