@@ -134,7 +134,9 @@ def root():
 
 @pytest.fixture(scope="session")
 def with_tracefs(root, need):
-    """Words before a command that give it a tracefs, which nobody else sees."""
+    """Words before a command that give it a tracefs, which nobody else sees, where there is none."""
+    if os.access("/sys/kernel/tracing/events", os.R_OK):
+        return []
     words = [need("unshare", "util-linux"), "-m", "sh", "-c",
              "mount -t tracefs nodev /sys/kernel/tracing || exit 77; exec \"$@\"", "-"]
     if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:

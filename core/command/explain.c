@@ -12,12 +12,55 @@ struct request {
 	const struct mt_command_context *context;
 	const char *function;
 	bool json;
+	struct mt_recording *recording; /* NULL: the history in the debugger */
 };
 
-static struct mt_error *print(void *context, const struct mt_explain_result *result)
+/* Of all threads: any may have held a lock. */
+static struct mt_error *look_again(const struct request *request, struct mt_slice_sink sink)
+{
+	const struct mt_command_context *context = request->context;
+	const struct mt_live_history history = {.is_for_statistics = true};
+	const struct mt_timeline timeline = {.is_for_statistics = true};
+	struct mt_decode_stats stats = {0};
+
+	if (!request->recording)
+		return mt_live_history(context->debugger, &history, &sink);
+	/* What it lacks has been said. */
+	return mt_timeline_decode(NULL, context->progress, request->recording, &timeline, sink,
+				  &stats);
+}
+
+static struct mt_error *find_holders(const struct request *request,
+				     struct mt_explain_result *result,
+				     struct mt_lock_search *search)
+{
+	mt_array_each (call, &result->slowest)
+		for (size_t i = 0; i < call->locks.count; i++)
+			mt_try(mt_lock_search_add(search, call->pid, call->tid,
+						  &call->locks.longest[i]));
+	if (mt_lock_search_is_empty(search))
+		return NULL;
+	return look_again(request, mt_lock_search_sink(search));
+}
+
+static struct mt_error *print(const struct request *request, const struct mt_explain_result *result)
+{
+	mt_auto(mt_str) struct mt_str text = {0};
+
+	if (request->json)
+		mt_explain_print_json(result, &text);
+	else
+		mt_explain_print(request->function, result, &text);
+	if (text.failed)
+		return mt_error_no_memory();
+	request->context->print(request->context->context, text.text);
+	return NULL;
+}
+
+static struct mt_error *report(void *context, struct mt_explain_result *result)
 {
 	const struct request *request = context;
-	mt_auto(mt_str) struct mt_str text = {0};
+	struct mt_lock_search *search = NULL;
 
 	if (!result->calls && !result->partial)
 		return mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
@@ -27,14 +70,23 @@ static struct mt_error *print(void *context, const struct mt_explain_result *res
 				    "none of %llu calls of \"%s\" was seen whole: there is nothing "
 				    "to compare",
 				    (unsigned long long)result->partial, request->function);
-	if (request->json)
-		mt_explain_print_json(result, &text);
-	else
-		mt_explain_print(request->function, result, &text);
-	if (text.failed)
-		return mt_error_no_memory();
-	request->context->print(request->context->context, text.text);
-	return NULL;
+	mt_try(mt_lock_search_create(&search));
+	struct mt_error *error = find_holders(request, result, search);
+	if (!error)
+		error = print(request, result);
+	mt_lock_search_destroy(search);
+	return error;
+}
+
+static struct mt_error *explain_file(struct request *request, const char *path,
+				     const struct mt_timeline *timeline, struct mt_slice_sink sink)
+{
+	const struct mt_command_context *context = request->context;
+
+	mt_try(mt_recording_open(path, context->progress, &request->recording));
+	struct mt_error *error = mt_timeline_feed(context, request->recording, timeline, sink);
+	mt_recording_close(request->recording);
+	return error;
 }
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
@@ -67,7 +119,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	request.json = json;
 	request.function = arguments.words[arguments.count - 1];
 	mt_try(mt_explain_create(request.function, most, &explain));
-	mt_explain_on_done(explain, print, &request);
+	mt_explain_on_done(explain, report, &request);
 	const struct mt_slice_sink sink = mt_explain_sink(explain);
 	const struct mt_timeline timeline = {
 	    .tid = (pid_t)tid,
@@ -75,9 +127,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    .needs_calls = "explain compares the durations of calls; \"mtdb stats\" shows where "
 			   "time was spent",
 	};
-	struct mt_error *error =
-	    is_live ? mt_live_history(context->debugger, &all, &sink)
-		    : mt_timeline_feed_file(context, arguments.words[0], &timeline, sink);
+	struct mt_error *error = is_live
+				     ? mt_live_history(context->debugger, &all, &sink)
+				     : explain_file(&request, arguments.words[0], &timeline, sink);
 	mt_explain_destroy(explain);
 	return error;
 }
@@ -85,7 +137,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 #define HELP_OF_PLACES                                                                              \
 	"Each place, a path of callees below the function, is compared with the median of the\n"    \
 	"time that a call spends in its own code.  With --events=sched,faults,syscalls recorded,\n" \
-	"it is also told what the call waited for.\n"
+	"it is also told what the call waited for.  Of a wait for a lock there is who held it,\n"   \
+	"where that can be told.\n"
 
 static const char *const options[] = {"--lines=N", "--thread=TID", "--json", NULL};
 

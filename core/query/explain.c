@@ -31,6 +31,8 @@ struct frame {
 	struct node *node; /* NULL: outside of the function, or on a side track */
 	const struct mt_side_event *side;
 	bool is_new; /* else the place above stands for it */
+	bool is_estimated, takes_lock;
+	uint64_t lock;
 	uint64_t begin_ns, children_ns;
 	struct mt_waited waited, children_waited;
 };
@@ -65,6 +67,9 @@ struct mt_explain {
 	struct mt_slice slice; /* of the function's call */
 	bool is_estimated;
 	uint64_t gaps;
+	struct mt_call_locks locks; /* of it */
+	size_t in_lock;             /* a function of a lock: its frame is the one before this */
+	struct mt_lock_acts acts;
 	MT_ARRAY(struct slow) slowest;
 	struct mt_explain_result result;
 	struct mt_arena texts;
@@ -105,6 +110,7 @@ static int keep_slow(struct mt_explain *explain, uint64_t end_ns)
 		     .function = explain->slice.function->name,
 		     .arguments = explain->slice.arguments,
 		     .thread = explain->thread->what.name,
+		     .pid = explain->thread->what.pid,
 		     .tid = explain->thread->what.tid,
 		     .is_estimated = explain->is_estimated,
 		     .gaps = explain->gaps},
@@ -123,6 +129,9 @@ static int keep_slow(struct mt_explain *explain, uint64_t end_ns)
 		    (struct touched){explain->touched.items[i], explain->touched.items[i]->now};
 	slow.call.wait_count =
 	    mt_waits_within(&explain->thread->waits, slow.call.begin_ns, end_ns, slow.call.waits);
+	slow.call.locks = explain->locks;
+	mt_call_locks_note_futex(&slow.call.locks, &explain->thread->waits, slow.call.begin_ns,
+				 end_ns);
 	if (is_full)
 		free(mt_array_last(&explain->slowest)->touched);
 	else if (mt_array_push(&explain->slowest, slow))
@@ -138,7 +147,7 @@ static void forget_call(struct mt_explain *explain)
 {
 	mt_array_each (node, &explain->touched)
 		(*node)->now = (struct cost){0};
-	explain->touched.count = explain->inside = 0;
+	explain->touched.count = explain->inside = explain->in_lock = explain->locks.count = 0;
 }
 
 static int end_call(struct mt_explain *explain, const struct mt_slice_end *end)
@@ -192,6 +201,33 @@ static struct mt_error *segment_begin(void *self, const struct mt_thread_segment
 	return NULL;
 }
 
+static void begin_lock(struct mt_explain *explain, struct frame *frame,
+		       const struct mt_slice *slice)
+{
+	const enum mt_lock_act act = mt_lock_act(&explain->acts, slice->function);
+
+	if (act == MT_LOCK_NOTHING)
+		return;
+	explain->in_lock = explain->frames.count + 1;
+	frame->takes_lock = act == MT_LOCK_TAKE;
+	frame->lock = mt_lock_of_arguments(act, slice->arguments);
+}
+
+static void end_lock(struct mt_explain *explain, const struct frame *frame,
+		     const struct mt_slice_end *end)
+{
+	const struct mt_lock_wait wait = {.begin_ns = frame->begin_ns,
+					  .end_ns = end->time_ns,
+					  .lock = frame->lock,
+					  .is_lock = true,
+					  .is_estimated = frame->is_estimated ||
+							  end->flags & MT_SLICE_END_TIME_ESTIMATED};
+
+	explain->in_lock = 0;
+	if (frame->takes_lock)
+		mt_call_locks_note(&explain->locks, &wait);
+}
+
 static struct mt_error *begin(void *self, const struct mt_slice *slice)
 {
 	struct mt_explain *explain = self;
@@ -210,6 +246,9 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 		explain->gaps += slice->kind == MT_SLICE_GAP;
 		explain->is_estimated |= slice->flags & MT_SLICE_TIME_ESTIMATED;
 		frame.waited = mt_waits_before(&explain->thread->waits, slice->time_ns);
+		frame.is_estimated = slice->flags & MT_SLICE_TIME_ESTIMATED;
+		if (slice->function && !explain->in_lock)
+			begin_lock(explain, &frame, slice);
 		frame.node = (struct node *)mt_path_tree_child(
 		    &explain->tree, &parent->path, depth - explain->inside + 1, slice->function,
 		    mt_slice_name(slice));
@@ -240,6 +279,8 @@ static void end_within(struct mt_explain *explain, const struct frame *frame,
 	struct cost *now = &frame->node->now;
 
 	explain->is_estimated |= end->flags & MT_SLICE_END_TIME_ESTIMATED;
+	if (explain->in_lock > explain->frames.count)
+		end_lock(explain, frame, end);
 	now->self_ns += without(duration_ns, frame->children_ns);
 	now->off_ns += without(off_ns, frame->children_waited.off_ns);
 	now->faults += without(faults, frame->children_waited.faults);
@@ -333,6 +374,8 @@ static struct mt_error *finish(void *self)
 
 	result->median_ns = mt_histogram_quantile(&explain->durations, 500);
 	mt_array_each (slow, &explain->slowest) {
+		mt_call_locks_keep(&slow->call.locks,
+				   without(slow->call.duration_ns, result->median_ns));
 		if (compare_slow(explain, slow) || mt_array_push(&result->slowest, slow->call))
 			return mt_error_no_memory();
 	}
@@ -392,6 +435,7 @@ void mt_explain_destroy(struct mt_explain *explain)
 	mt_array_deinit(&explain->slowest);
 	mt_array_deinit(&explain->result.slowest);
 	mt_array_deinit(&explain->fits);
+	mt_array_deinit(&explain->acts.known);
 	mt_array_deinit(&explain->frames);
 	mt_array_deinit(&explain->touched);
 	mt_arena_deinit(&explain->texts);

@@ -11,6 +11,7 @@
 #define MT_QUERY_EXPLAIN_H
 
 #include "base/str.h"
+#include "query/call_locks.h"
 #include "query/waits.h"
 #include "trace/slice.h"
 
@@ -25,12 +26,13 @@ struct mt_explain_place {
 struct mt_explain_call {
 	uint64_t begin_ns, duration_ns, zero_ns, span_ns; /* zero: the segment's end */
 	const char *function, *arguments, *thread;
-	pid_t tid;
+	pid_t pid, tid;
 	bool is_estimated;                        /* its begin or its end, or one within */
 	uint64_t gaps;                            /* within */
 	MT_ARRAY(struct mt_explain_place) places; /* what they have more, the most first */
 	struct mt_wait_sum waits[MT_WAIT_SUMS];
 	size_t wait_count;
+	struct mt_call_locks locks; /* that tell something; who held them is not known here */
 };
 
 struct mt_explain_result {
@@ -48,8 +50,9 @@ struct mt_error *mt_explain_create(const char *function, size_t most, struct mt_
 void mt_explain_destroy(struct mt_explain *explain); /* NULL is fine */
 /* Errors of the sink: NO_MEMORY. */
 struct mt_slice_sink mt_explain_sink(struct mt_explain *explain);
-/* Called when the slices are over, while they are lent: the sink's finish().  Lent to it. */
-typedef struct mt_error *mt_explain_done(void *context, const struct mt_explain_result *result);
+/* Called when the slices are over, while they are lent: the sink's finish().  Lent to it, which may
+ * find out who held the locks (query/locks.h) by looking at the recording again. */
+typedef struct mt_error *mt_explain_done(void *context, struct mt_explain_result *result);
 void mt_explain_on_done(struct mt_explain *explain, mt_explain_done *done, void *context);
 
 /* For people.  OUT's `failed` tells of a lack of memory. */

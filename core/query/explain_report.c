@@ -109,6 +109,77 @@ static void put_waits(const struct mt_explain_call *call, struct mt_str *out)
 	mt_str_append(out, call->wait_count ? "\n" : "");
 }
 
+static void put_where(const struct mt_lock_place *place, struct mt_str *out)
+{
+	const char *slash = place->file ? strrchr(place->file, '/') : NULL;
+
+	mt_utf8_append_shown(out, place->function, NAME_BYTES);
+	if (place->file)
+		mt_utf8_appendf_lines(out, " (%s:%u)", slash ? slash + 1 : place->file,
+				      place->line);
+}
+
+static void put_holder(const struct mt_lock_wait *wait, struct mt_str *out)
+{
+	mt_utf8_append_shown(out, wait->holder ? wait->holder : "thread", NAME_BYTES);
+	mt_str_appendf(out, " (%d)", wait->holder_tid);
+}
+
+static void put_held(const struct mt_lock_wait *wait, struct mt_str *out)
+{
+	put_holder(wait, out);
+	mt_str_append(out, " held");
+	if (wait->held_ns) {
+		mt_str_append(out, " for ");
+		mt_text_duration(out, wait->held_ns);
+	}
+	if (wait->held.function) {
+		mt_str_append(out, wait->is_taken ? ", from " : ", until ");
+		put_where(&wait->held, out);
+	}
+	if (wait->holds > 1)
+		mt_str_appendf(out, ", the longest of %llu times that it was held",
+			       (unsigned long long)wait->holds);
+	if (wait->answer == MT_LOCK_BY_TIME)
+		mt_str_append(out, "; by the times alone, as no other thread that let go of a lock "
+				   "meanwhile had held one for long");
+}
+
+static const char *const unknown[] = {
+    [MT_LOCK_NOT_RECORDED] = "no thread was recorded that let go of it meanwhile",
+    [MT_LOCK_AMBIGUOUS] = "several threads let go of locks that they had held, and which ones was "
+			  "not recorded (--args='pthread_mutex_*lock', or --events=syscalls)",
+    [MT_LOCK_ESTIMATED] = "the times are estimates (--timestamps=full, or --events=syscalls)",
+};
+
+static void put_lock(const struct mt_lock_wait *wait, struct mt_str *out)
+{
+	mt_str_append(out, "Waited ");
+	mt_text_duration(out, wait->end_ns - wait->begin_ns);
+	if (wait->where.function) {
+		mt_str_append(out, " in ");
+		put_where(&wait->where, out);
+	}
+	mt_str_append(out, wait->is_lock ? " for a lock" : " in futex");
+	if (wait->answer == MT_LOCK_WOKEN) {
+		mt_str_append(out, ", until ");
+		put_holder(wait, out);
+		mt_str_append(out, " woke it");
+		if (wait->held.function) {
+			mt_str_append(out, " in ");
+			put_where(&wait->held, out);
+		}
+	} else if (wait->answer >= MT_LOCK_BY_TIME) {
+		mt_str_append(out, " that ");
+		put_held(wait, out);
+	} else if (wait->is_lock) {
+		mt_str_appendf(out, "; who held it cannot be told: %s", unknown[wait->answer]);
+	} else {
+		mt_str_append(out, "; who woke it cannot be told");
+	}
+	mt_str_append(out, ".\n");
+}
+
 static void put_call(const struct mt_explain_result *result, const struct mt_explain_call *call,
 		     struct mt_str *out)
 {
@@ -135,6 +206,8 @@ static void put_call(const struct mt_explain_result *result, const struct mt_exp
 	mt_str_appendf(out, " (%d)\n", call->tid);
 	put_places(result, call, out);
 	put_waits(call, out);
+	for (size_t i = 0; i < call->locks.count; i++)
+		put_lock(&call->locks.longest[i], out);
 	if (call->gaps)
 		mt_str_append(out, "Data was lost within it: what it did then cannot be told.\n");
 	if (call->is_estimated)
@@ -198,6 +271,53 @@ static void put_json_places(const struct mt_explain_call *call, struct mt_str *o
 	mt_str_append(out, "]");
 }
 
+static void put_json_place(const char *prefix, const struct mt_lock_place *place,
+			   struct mt_str *out, struct mt_str *scratch)
+{
+	if (place->function) {
+		mt_str_appendf(out, ", \"%sfunction\": ", prefix);
+		mt_json_append_string(out, scratch, place->function);
+	}
+	if (place->file) {
+		mt_str_appendf(out, ", \"%sline\": %u, \"%sfile\": ", prefix, place->line, prefix);
+		mt_json_append_string(out, scratch, place->file);
+	}
+}
+
+static void put_json_locks(const struct mt_call_locks *locks, struct mt_str *out,
+			   struct mt_str *scratch)
+{
+	static const char *const answers[] = {
+	    [MT_LOCK_NOT_RECORDED] = "not recorded",
+	    [MT_LOCK_AMBIGUOUS] = "ambiguous",
+	    [MT_LOCK_ESTIMATED] = "estimated",
+	    [MT_LOCK_BY_TIME] = "by time",
+	    [MT_LOCK_HELD] = "held",
+	    [MT_LOCK_WOKEN] = "woken",
+	};
+
+	mt_str_append(out, ", \"waits\": [");
+	for (size_t i = 0; i < locks->count; i++) {
+		const struct mt_lock_wait *wait = &locks->longest[i];
+
+		mt_str_appendf(out, "%s\n    {\"ns\": %llu, \"for\": \"%s\", \"holder\": \"%s\"",
+			       i ? "," : "", (unsigned long long)(wait->end_ns - wait->begin_ns),
+			       wait->is_lock ? "lock" : "futex", answers[wait->answer]);
+		put_json_place("", &wait->where, out, scratch);
+		if (wait->answer >= MT_LOCK_BY_TIME) {
+			mt_str_appendf(out, ", \"holder_tid\": %d", wait->holder_tid);
+			if (wait->holder)
+				put_text(out, scratch, "holder_thread", wait->holder);
+			put_json_place("holder_", &wait->held, out, scratch);
+		}
+		if (wait->held_ns)
+			mt_str_appendf(out, ", \"held_ns\": %llu",
+				       (unsigned long long)wait->held_ns);
+		mt_str_append(out, "}");
+	}
+	mt_str_append(out, "]");
+}
+
 void mt_explain_print_json(const struct mt_explain_result *result, struct mt_str *out)
 {
 	struct mt_str scratch = {0};
@@ -220,6 +340,7 @@ void mt_explain_print_json(const struct mt_explain_result *result, struct mt_str
 		if (call->arguments)
 			put_text(out, &scratch, "arguments", call->arguments);
 		put_json_places(call, out, &scratch);
+		put_json_locks(&call->locks, out, &scratch);
 		mt_str_append(out, "}");
 	}
 	mt_str_append(out, "]}\n");

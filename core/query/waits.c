@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "query/waits.h"
 
+#include "query/locks.h"
+
 #include <string.h>
 
 void mt_waits_deinit(struct mt_waits *waits)
@@ -75,6 +77,22 @@ static int by_length(const void *a, const void *b)
 	return (left->ns < right->ns) - (left->ns > right->ns);
 }
 
+/* The first of COUNT that did not end before. */
+static size_t first_from(const struct mt_wait *items, size_t count, uint64_t begin_ns)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (items[middle].end_ns < begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 size_t mt_waits_within(const struct mt_waits *waits, uint64_t begin_ns, uint64_t end_ns,
 		       struct mt_wait_sum sums[MT_WAIT_SUMS])
 {
@@ -85,16 +103,8 @@ size_t mt_waits_within(const struct mt_waits *waits, uint64_t begin_ns, uint64_t
 	size_t count = 0;
 
 	for (size_t list = 0; list < lists; list++) {
-		size_t low = 0, high = counts[list];
+		size_t low = first_from(items[list], counts[list], begin_ns);
 
-		while (low < high) {
-			const size_t middle = low + (high - low) / 2;
-
-			if (items[list][middle].end_ns < begin_ns)
-				low = middle + 1;
-			else
-				high = middle;
-		}
 		for (; low < counts[list] && items[list][low].begin_ns < end_ns; low++) {
 			const struct mt_wait *wait = &items[list][low];
 			const uint64_t from = wait->begin_ns > begin_ns ? wait->begin_ns : begin_ns;
@@ -105,4 +115,25 @@ size_t mt_waits_within(const struct mt_waits *waits, uint64_t begin_ns, uint64_t
 	}
 	qsort(sums, count, sizeof(*sums), by_length);
 	return count;
+}
+
+const struct mt_wait *mt_waits_futex(const struct mt_waits *waits, uint64_t begin_ns,
+				     uint64_t end_ns, uint64_t *word)
+{
+	const struct mt_wait *longest = NULL;
+	size_t at = first_from(waits->syscalls.items, waits->syscalls.count, begin_ns);
+
+	for (; at < waits->syscalls.count && waits->syscalls.items[at].begin_ns < end_ns; at++) {
+		const struct mt_wait *wait = &waits->syscalls.items[at];
+		bool is_wake;
+		const uint64_t its = mt_lock_futex(wait->what, &is_wake);
+
+		if (!its || is_wake || wait->begin_ns < begin_ns ||
+		    (longest &&
+		     longest->end_ns - longest->begin_ns >= wait->end_ns - wait->begin_ns))
+			continue;
+		longest = wait;
+		*word = its;
+	}
+	return longest;
 }

@@ -43,4 +43,9 @@ struct mt_wait_sum {
 size_t mt_waits_within(const struct mt_waits *waits, uint64_t begin_ns, uint64_t end_ns,
 		       struct mt_wait_sum sums[MT_WAIT_SUMS]);
 
+/* The longest of those in futex(2) that began within [BEGIN_NS, END_NS], and the word that it
+ * waited for; NULL: there is none.  Lent. */
+const struct mt_wait *mt_waits_futex(const struct mt_waits *waits, uint64_t begin_ns,
+				     uint64_t end_ns, uint64_t *word);
+
 #endif

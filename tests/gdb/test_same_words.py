@@ -182,6 +182,19 @@ def test_explain(gdb, mtdb, compile, tmp_path):
         assert "So few calls have no median" in output and re.search(r" times the median: factorial\b", output)
 
 
+def test_explain_a_lock(gdb, mtdb, compile, tmp_path):
+    """The history is looked at once more for the thread that held it."""
+    program = compile("explain_locks.c", "-O1", "-fno-optimize-sibling-calls", "-pthread")
+    commands = ["set args lock", "break main", "run", "mtrace start", "mtrace values pthread_mutex_lock",
+                "mtrace values pthread_mutex_unlock", "break exit", "continue", "mtrace explain -lines 1 handle"]
+    words = [word for command in commands for word in ("-ex", command)]
+    ours = subprocess.run([mtdb, "-batch", *words, program], cwd=tmp_path, text=True, capture_output=True,
+                          check=True, timeout=120, stdin=subprocess.DEVNULL).stdout
+    for output in (gdb(program, *commands).output, ours):
+        assert re.search(r"^Waited [\d.]+ ms in update \(explain_locks.c:\d+\) for a lock that \S+ \(\d+\) "
+                         r"held for [\d.]+ ms, from refill \(", output, re.M), output
+
+
 def test_a_session(same, tmp_path):
     lines = same([
         "mtrace info", "mtrace start -si 64k", "mtrace info",
