@@ -16,7 +16,7 @@ _mtdb_options() { # COMMAND
 	stats) echo '--lines= --thread= --by= --sort= --json --csv' ;;
 	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
 	explain) echo '--lines= --thread= --json' ;;
-	diff) echo '--lines= --thread=' ;;
+	diff) echo '--lines= --partings= --thread=' ;;
 	browse) echo '--thread=' ;;
 	view) echo '--no-browser --offline' ;;
 	dump) echo '--packets --records' ;;

@@ -5,7 +5,8 @@
 #include "command/arguments.h"
 #include "command/timeline.h"
 
-#define DEFAULT_ROWS 20
+#define DEFAULT_ROWS     20
+#define DEFAULT_PARTINGS 3
 
 struct side {
 	struct mt_stats *stats;
@@ -59,39 +60,44 @@ static struct mt_error *compare(struct mt_command_context *context, const char *
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
-	mt_auto(mt_option) char *lines = NULL, *thread = NULL;
+	mt_auto(mt_option) char *lines = NULL, *thread = NULL, *partings = NULL;
 	const struct poptOption table[] = {
 	    {"lines", 'n', POPT_ARG_STRING, &lines, 0, NULL, NULL},
+	    {"partings", 'p', POPT_ARG_STRING, &partings, 0, NULL, NULL},
 	    {"thread", 't', POPT_ARG_STRING, &thread, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
-	uint64_t rows = DEFAULT_ROWS, tid = 0;
+	uint64_t rows = DEFAULT_ROWS, shown = DEFAULT_PARTINGS, tid = 0;
 
 	mt_try(mt_arguments_parse(&arguments, context, &mt_command_diff, table, argc, argv, 2, 2));
 	if (lines)
 		mt_try(mt_parse_number(lines, "number of rows", 0, UINT32_MAX, &rows));
+	if (partings)
+		mt_try(mt_parse_number(partings, "number of partings", 0, UINT32_MAX, &shown));
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
-	struct mt_diff diff = {.tid = (pid_t)tid, .most = rows};
+	struct mt_diff diff = {.tid = (pid_t)tid, .most = rows, .partings = shown};
 	return compare(context, arguments.words, &diff);
 }
 
-static const char *const options[] = {"--lines=N", "--thread=TID", NULL};
+static const char *const options[] = {"--lines=N", "--partings=N", "--thread=TID", NULL};
 
 const struct mt_command mt_command_diff = {
     .name = "diff",
     .summary = "Show where two recorded runs part ways",
-    .usage = "[-n N] [-t TID] RECORDING RECORDING",
+    .usage = "[-n N] [-p N] [-t TID] RECORDING RECORDING",
     .help =
 	"Compare the calls of each thread in two recordings, one by one, without times and\n"
 	"addresses; print the first that differ (- the first, + the second recording), with\n"
-	"their callers and what was called before and after, and which functions were called\n"
-	"more often, or took longer.  Exit status: 0 if the calls are the same, 1 if not, 2 on\n"
+	"their callers and what was called before and after, and where they part again; and\n"
+	"which functions were called more often, or took longer.  Exit status: 0 if the calls are the same, 1 if not, 2 on\n"
 	"failure.\n"
 	"\n"
 	"Options:\n"
 	"  -n, --lines=N     rows of each table (default: 20; 0: all)\n"
+	"  -p, --partings=N  of each thread the first N times that the runs part (default: 3; 0:\n"
+	"                    all)\n"
 	"  -t, --thread=TID  only this thread of the first recording\n",
     .options = options,
     .failure_status = 2,

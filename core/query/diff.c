@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "output/text_line.h"
 #include "query/line.h"
+#include "query/parting.h"
 
 #include <string.h>
 
@@ -13,18 +14,15 @@
 #define DEEPEST      30u
 #define CELL_COLUMNS 11
 #define NO_THREAD    SIZE_MAX
+/* Runs that part so often have nothing to do with each other. */
+#define MOST_PARTINGS 1000u
 
 /* ---- Calls ---- */
-
-static uint32_t depth_of(struct mt_call_item item)
-{
-	return item.depth & ~MT_CALL_LOST;
-}
 
 static void put_item(const struct mt_diff *diff, char mark, struct mt_call_item item,
 		     struct mt_str *out)
 {
-	const uint32_t depth = depth_of(item);
+	const uint32_t depth = mt_call_depth(item);
 
 	mt_str_appendf(out, "%c %*s", mark, (int)(depth > DEEPEST ? DEEPEST : depth) * INDENT, "");
 	mt_utf8_append_shown(out, mt_call_name(diff->names, item.name), NAME_BYTES);
@@ -42,14 +40,14 @@ static struct mt_error *put_before(const struct mt_diff *diff, struct mt_call_re
 
 	for (uint64_t at = first; at < index && !error; at++) {
 		error = mt_call_reader_get(reader, at, &item);
-		if (!error && (depth_of(item)) < depth)
-			depth = depth_of(item);
+		if (!error && mt_call_depth(item) < depth)
+			depth = mt_call_depth(item);
 	}
 	for (uint64_t at = first; at-- > 0 && depth && !error;) {
 		error = mt_call_reader_get(reader, at, &item);
-		if (error || (depth_of(item)) >= depth)
+		if (error || mt_call_depth(item) >= depth)
 			continue;
-		depth = depth_of(item);
+		depth = mt_call_depth(item);
 		if (mt_array_push(&above, item))
 			error = mt_error_no_memory();
 	}
@@ -79,23 +77,6 @@ static struct mt_error *put_behind(const struct mt_diff *diff, struct mt_call_re
 	return NULL;
 }
 
-/* The first call in which they differ; *LOST: not all calls before it were recorded. */
-static struct mt_error *find_parting(struct mt_call_reader readers[2], uint64_t *index, bool *lost)
-{
-	const uint64_t counts[] = {readers[0].thread->count, readers[1].thread->count};
-	struct mt_call_item items[2] = {0};
-
-	*lost = readers[0].thread->began_before || readers[1].thread->began_before;
-	for (*index = 0; *index < counts[0] && *index < counts[1]; ++*index) {
-		mt_try(mt_call_reader_get(&readers[0], *index, &items[0]));
-		mt_try(mt_call_reader_get(&readers[1], *index, &items[1]));
-		*lost |= (items[0].depth | items[1].depth) & MT_CALL_LOST;
-		if (items[0].name != items[1].name || depth_of(items[0]) != depth_of(items[1]))
-			return NULL;
-	}
-	return NULL;
-}
-
 static void put_thread(const struct mt_diff *diff, const struct mt_call_log_thread *thread,
 		       struct mt_str *out)
 {
@@ -105,29 +86,51 @@ static void put_thread(const struct mt_diff *diff, const struct mt_call_log_thre
 }
 
 static struct mt_error *put_parting(const struct mt_diff *diff, struct mt_call_reader readers[2],
-				    struct mt_str *out, bool *differs)
+				    const struct mt_parting *parting, struct mt_str *out)
 {
-	uint64_t index;
-	bool lost;
+	const unsigned longer = parting->at[0] < readers[0].thread->count ? 0 : 1;
 	struct mt_call_item item = {0};
 
-	mt_try(find_parting(readers, &index, &lost));
-	put_thread(diff, readers[0].thread, out);
-	if (index == readers[0].thread->count && index == readers[1].thread->count) {
-		mt_str_appendf(out, ": the same %llu calls%s\n", (unsigned long long)index,
-			       lost ? ", as far as they were recorded" : "");
-		return NULL;
-	}
-	*differs = true;
-	mt_str_appendf(out, ": the runs part at call %llu\n", (unsigned long long)index + 1);
-	if (lost)
+	mt_str_appendf(out, " at call %llu", (unsigned long long)parting->at[0] + 1);
+	if (parting->at[0] != parting->at[1])
+		mt_str_appendf(out, " (%llu in the second)",
+			       (unsigned long long)parting->at[1] + 1);
+	mt_str_append(out, "\n");
+	if (parting->lost)
 		mt_str_append(out, "Not all calls before it were recorded: it may be none "
 				   "(--size=SIZE makes rings larger)\n");
-	const unsigned longer = index < readers[0].thread->count ? 0 : 1;
-	mt_try(mt_call_reader_get(&readers[longer], index, &item));
-	mt_try(put_before(diff, &readers[longer], index, depth_of(item), out));
-	mt_try(put_behind(diff, &readers[0], index, '-', out));
-	return put_behind(diff, &readers[1], index, '+', out);
+	mt_try(mt_call_reader_get(&readers[longer], parting->at[longer], &item));
+	mt_try(put_before(diff, &readers[longer], parting->at[longer], mt_call_depth(item), out));
+	mt_try(put_behind(diff, &readers[0], parting->at[0], '-', out));
+	return put_behind(diff, &readers[1], parting->at[1], '+', out);
+}
+
+static struct mt_error *put_partings(const struct mt_diff *diff, struct mt_call_reader readers[2],
+				     struct mt_str *out, bool *differs)
+{
+	struct mt_parting parting = {0};
+	size_t count = 0;
+
+	put_thread(diff, readers[0].thread, out);
+	for (;; count++) {
+		mt_try(mt_parting_find(readers, &parting));
+		if (mt_parting_is_end(readers, &parting) || count == MOST_PARTINGS)
+			break;
+		*differs = true;
+		if (!diff->partings || count < diff->partings) {
+			mt_str_append(out, count ? "They part again" : ": the runs part");
+			mt_try(put_parting(diff, readers, &parting, out));
+		}
+		mt_try(mt_parting_pass(readers, &parting));
+	}
+	if (!count)
+		mt_str_appendf(out, ": the same %llu calls%s\n", (unsigned long long)parting.at[0],
+			       parting.lost ? ", as far as they were recorded" : "");
+	else if (diff->partings && count > diff->partings)
+		mt_str_appendf(out, "They part %s%zu time%s more\n",
+			       count == MOST_PARTINGS ? "at least " : "", count - diff->partings,
+			       count - diff->partings == 1 ? "" : "s");
+	return NULL;
 }
 
 /* The thread of the other log of the same name, and as far from the first of them. */
@@ -160,7 +163,7 @@ static struct mt_error *compare_thread(const struct mt_diff *diff, size_t index,
 		return NULL;
 	}
 	readers[1].thread = mt_call_log_thread(diff->logs[1], other);
-	struct mt_error *error = put_parting(diff, readers, out, differs);
+	struct mt_error *error = put_partings(diff, readers, out, differs);
 	mt_call_reader_deinit(&readers[0]);
 	mt_call_reader_deinit(&readers[1]);
 	return error;

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """SQLite's shell over a file of queries: as many calls of each function as callgrind counts, in the
-timeline and in `stats`, and the same ones in the same order as uftrace sees."""
+timeline and in `stats`, and the same ones in the same order as uftrace sees.  And two runs of it in
+threads, of which `diff` says where they part."""
 import collections
 import csv
 import io
 import os
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -113,3 +116,37 @@ def test_same_sequence_as_uftrace(need, shell, trace, tmp_path, flags):
                                     env={**os.environ, "HOME": str(tmp_path)}).values()
     assert len(ours) > 50_000
     assert ours == theirs
+
+
+def is_randomized():
+    """Whether programs are loaded at random addresses here."""
+    personality = int(pathlib.Path("/proc/self/personality").read_text(), 16)
+    setting = int(pathlib.Path("/proc/sys/kernel/randomize_va_space").read_text())
+    return setting > 0 and not personality & 0x0040000
+
+
+def test_where_runs_with_another_row_part(run_mtdb, compile, sqlite, tmp_path):
+    """In the one thread whose row differs, each time that a query meets it; wherever all was loaded."""
+    program = compile("diff_sqlite.c", "-O1", "-w", "-pthread", "-fno-optimize-sibling-calls", f"-I{sqlite}",
+                      "-DSQLITE_OMIT_LOAD_EXTENSION", sqlite / "sqlite3.c", "-lm")
+    main = set()
+    for name in ("good", "also", "bad"):
+        done = run_mtdb("run", "-e", "calls", "-s", "64M", "--modules", "*/diff_sqlite", "-r", f"{name}.perf", "-o",
+                        f"{name}.json", "--", program, name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        with open(tmp_path / f"{name}.json", encoding="utf-8") as lines:
+            main.add(re.search('"address":"(.*?)"', next(line for line in lines if '"name":"main"' in line))[1])
+    assert len(main) == 3 or not is_randomized()
+
+    same = run_mtdb("diff", "good.perf", "also.perf", cwd=tmp_path)
+    assert same.returncode == 0, same.stdout
+    done = run_mtdb("diff", "good.perf", "bad.perf", cwd=tmp_path)
+    assert done.returncode == 1
+    threads = re.split(r"^thread ", done.stdout.split("calls in the first")[0], flags=re.M)[1:]
+    (other,) = [thread for thread in threads if ": the same " not in thread]
+    assert len(threads) == 4 and other.startswith("worker 1 (")
+    assert len(re.findall(r" part(?: again)? at call \d+", other)) == 3, "as many as there are queries"
+    parts = re.split(r"They part again", other)
+    assert all(re.search(r"^  work\n    ask\n(?:  .*\n)+(?:-.*\n)+\+ +sumStep\n", part, re.M) for part in parts), other
+    assert re.search(r"^ +(\d+) +(\d+)  sumStep$", done.stdout, re.M), done.stdout
+    assert not re.search(r"  insert_row$", done.stdout.split("calls in the first")[1].split("self time")[0], re.M)

@@ -45,6 +45,25 @@ def test_where_they_part(run_mtdb, record):
     assert "read_row\n" not in done.stdout.split("calls in the first")[1].split("self time")[0]
 
 
+def test_where_they_part_again(run_mtdb, record):
+    done = run_mtdb("diff", record("good"), record("twice"))
+    assert re.findall(r" part.*", done.stdout) == [" part at call 37037", " part again at call 45004 (45005 in the second)"]
+    first, second = done.stdout.split("They part again")
+    assert re.search(r"^-   read_row\n(?:-.*\n)+\+   announce\n\+   read_row\n", first, re.M), first
+    assert re.search(r"^-       store\n(?:-.*\n)+\+       repair\n\+         store\n", second, re.M), second
+    back = run_mtdb("diff", "--partings=1", record("twice"), record("good"))
+    assert re.findall(r" part.*", back.stdout) == [" part at call 37037", " part 1 time more"]
+    assert run_mtdb("diff", "-p", "x", record("good"), record("bad")).returncode == 2
+
+
+def test_runs_that_part_all_the_time(run_mtdb, record):
+    done = run_mtdb("diff", record("good"), record("odd"))
+    assert re.findall(r" part .*", done.stdout) == [
+        " part at call 7", " part again at call 13 (15 in the second)", " part again at call 19 (23 in the second)",
+        " part at least 997 times more"]
+    assert re.search(r"^ +20100 +30100  store$", done.stdout, re.M)
+
+
 def test_an_end_that_is_missing(run_mtdb, record):
     done = run_mtdb("diff", record("short"), record("good"))
     assert done.returncode == 1 and "- (no more calls)\n+   read_row\n" in done.stdout
