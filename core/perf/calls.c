@@ -31,6 +31,7 @@ const char *mt_perf_call_name(enum mt_perf_call call)
 struct mt_recording_calls {
 	struct mt_recording *recording;
 	const struct mt_call_stream *stream;
+	struct mt_call_ids ids;
 	size_t run;    /* that is being read */
 	uint64_t done; /* of it */
 	uint8_t window[READ_SAMPLES * sizeof(struct mt_perf_call_sample)];
@@ -58,6 +59,39 @@ static size_t find_event(struct mt_recording *recording, const struct mt_cursor 
 	if (bytes)
 		*event = (enum mt_perf_call)recording->attrs.items[index].attr.config;
 	return bytes;
+}
+
+/* The same of a sample that begins with its id. */
+static inline size_t find_known(const struct mt_recording *recording, const struct mt_call_ids *ids,
+				uint64_t id, enum mt_perf_call *event)
+{
+	const size_t at = id % (sizeof(ids->known) / sizeof(ids->known[0]));
+
+	if (ids->known[at].id != id || ids->attrs != recording->attrs.count ||
+	    ids->ids != recording->ids.count)
+		return 0;
+	*event = (enum mt_perf_call)ids->known[at].event;
+	return ids->known[at].sample_bytes;
+}
+
+/* BODY belongs to EVENT, whose samples are of BYTES. */
+static void note_known(const struct mt_recording *recording, struct mt_call_ids *ids,
+		       const struct mt_cursor *body, size_t bytes, enum mt_perf_call event)
+{
+	const struct perf_event_attr *first = &recording->attrs.items[0].attr;
+	struct mt_cursor peek = *body;
+	const uint64_t id = mt_cursor_u64(&peek);
+	const size_t at = id % (sizeof(ids->known) / sizeof(ids->known[0]));
+
+	/* As mt_sample_event() finds the id. */
+	if (!(first->sample_type & PERF_SAMPLE_IDENTIFIER) || recording->attrs.count == 1 || !id)
+		return;
+	if (ids->attrs != recording->attrs.count || ids->ids != recording->ids.count)
+		*ids = (struct mt_call_ids){.attrs = recording->attrs.count,
+					    .ids = recording->ids.count};
+	ids->known[at].id = id;
+	ids->known[at].sample_bytes = (uint8_t)bytes;
+	ids->known[at].event = (uint8_t)event;
 }
 
 /* NULL: no memory. */
@@ -97,6 +131,7 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 
 	if (!bytes)
 		return false;
+	note_known(recording, &recording->call_ids, &body, bytes, event);
 	*parsed = MT_GARBLED;
 	if (record->packed || record->header.size != bytes)
 		return true;
@@ -122,6 +157,33 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	else if (mt_array_push(&stream->runs, run))
 		*parsed = MT_NO_MEMORY;
 	return true;
+}
+
+size_t mt_recording_take_calls(struct mt_recording *recording, uint64_t offset,
+			       const uint8_t *bytes, size_t size)
+{
+	struct mt_call_stream *stream = recording->last_call_stream;
+	struct mt_call_run *run =
+	    stream && stream->runs.count ? mt_array_last(&stream->runs) : NULL;
+	struct mt_perf_call_sample sample;
+	enum mt_perf_call event;
+	size_t taken = 0;
+
+	if (!run || run->offset + run->count * run->sample_bytes != offset)
+		return 0;
+	for (; size - taken >= run->sample_bytes; taken += run->sample_bytes) {
+		memcpy(&sample, bytes + taken, MT_PERF_CALL_SAMPLE_BYTES_1);
+		if (sample.header.type != PERF_RECORD_SAMPLE ||
+		    sample.header.size != run->sample_bytes || sample.tid != stream->thread.tid ||
+		    sample.pid != stream->thread.pid ||
+		    find_known(recording, &recording->call_ids, sample.id, &event) !=
+			run->sample_bytes)
+			break;
+		recording->info.has_time |= sample.time != 0;
+	}
+	run->count += taken / run->sample_bytes;
+	stream->thread.events += taken / run->sample_bytes;
+	return taken;
 }
 
 void mt_recording_forget_calls(struct mt_recording *recording)
@@ -207,8 +269,13 @@ struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struc
 		    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
 		enum mt_perf_call event;
 
-		if (!find_event(calls->recording, &body, &event))
-			return mt_recording_garbled(calls->recording, 0, "a call event");
+		if (!find_known(calls->recording, &calls->ids, sample.id, &event)) {
+			const size_t bytes = find_event(calls->recording, &body, &event);
+
+			if (!bytes)
+				return mt_recording_garbled(calls->recording, 0, "a call event");
+			note_known(calls->recording, &calls->ids, &body, bytes, event);
+		}
 		out[*count] = (struct mt_event){
 		    .time_ns = sample.time,
 		    .from = sample.addr,

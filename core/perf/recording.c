@@ -113,6 +113,11 @@ static struct mt_error *take_record(void *context, const struct mt_perf_record *
 	return NULL;
 }
 
+static size_t take_run(void *context, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+	return mt_recording_take_calls(context, offset, bytes, size);
+}
+
 struct sort_key {
 	uint64_t time_ns;
 	size_t index;
@@ -160,11 +165,13 @@ static struct mt_error *sort_sideband(struct mt_recording *recording)
 /* The files of a directory one after the other. */
 static struct mt_error *walk_parts(struct mt_recording *recording,
 				   const struct mt_progress *progress, mt_perf_visitor *visitor,
-				   void *context, struct mt_perf_walk_result *result)
+				   mt_perf_run_visitor *run_visitor, void *context,
+				   struct mt_perf_walk_result *result)
 {
 	const int fd = recording->fd;
 	const uint64_t data_offset = recording->data_offset, data_end = recording->data_end;
-	struct mt_error *error = mt_recording_walk(recording, progress, visitor, context, result);
+	struct mt_error *error =
+	    mt_recording_walk(recording, progress, visitor, run_visitor, context, result);
 
 	while (!error && recording->part < recording->parts.count) {
 		const struct mt_recording_part *part = &recording->parts.items[recording->part++];
@@ -173,7 +180,8 @@ static struct mt_error *walk_parts(struct mt_recording *recording,
 		recording->fd = part->fd;
 		recording->data_offset = 0;
 		recording->data_end = part->size;
-		error = mt_recording_walk(recording, progress, visitor, context, &more);
+		error =
+		    mt_recording_walk(recording, progress, visitor, run_visitor, context, &more);
 		result->bad_records += more.bad_records;
 		result->is_truncated |= more.is_truncated;
 	}
@@ -190,7 +198,7 @@ static struct mt_error *read_all(struct mt_recording *recording, const struct mt
 
 	mt_try(mt_recording_read_header(recording));
 	mt_try(mt_recording_read_features(recording));
-	mt_try(walk_parts(recording, progress, take_record, recording, &result));
+	mt_try(walk_parts(recording, progress, take_record, take_run, recording, &result));
 	recording->info.bad_records += result.bad_records;
 	recording->info.is_truncated |= result.is_truncated;
 	mt_recording_conclude_pt(recording);
@@ -452,5 +460,5 @@ mt_recording_each_record(struct mt_recording *recording,
 	struct each each = {record, context};
 	struct mt_perf_walk_result result;
 
-	return walk_parts(recording, NULL, visit_record, &each, &result);
+	return walk_parts(recording, NULL, visit_record, NULL, &each, &result);
 }

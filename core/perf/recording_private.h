@@ -41,6 +41,17 @@ struct mt_call_run {
 	uint32_t sample_bytes;
 };
 
+/* Which ids are call events', to find that out once for each and not for each sample.  Zeroed
+ * storage is empty. */
+struct mt_call_ids {
+	size_t attrs, ids; /* of the recording when it was asked */
+	struct {
+		uint64_t id;
+		uint8_t sample_bytes; /* 0: nothing is known here */
+		uint8_t event;        /* enum mt_perf_call */
+	} known[16];                  /* by the id's lowest bits */
+};
+
 struct mt_call_stream {
 	struct mt_recording_call_thread thread;
 	MT_ARRAY(struct mt_call_run) runs;
@@ -77,6 +88,7 @@ struct mt_recording {
 	MT_ARRAY(struct mt_call_stream *) call_streams;
 	struct mt_call_stream *call_streams_by_tid;
 	struct mt_call_stream *last_call_stream; /* that grew */
+	struct mt_call_ids call_ids;
 };
 
 /* One record.  Lent to the visitor for the call. */
@@ -141,14 +153,21 @@ void mt_recording_conclude_pt(struct mt_recording *recording);
 /* walk.c */
 typedef struct mt_error *mt_perf_visitor(void *context, const struct mt_perf_record *record);
 
+/* Takes records that lie one behind the other in the SIZE bytes at OFFSET, of which the last may
+ * not be whole.  Returns how many bytes; 0: the visitor is to look at the first one. */
+typedef size_t mt_perf_run_visitor(void *context, uint64_t offset, const uint8_t *bytes,
+				   size_t size);
+
 struct mt_perf_walk_result {
 	uint64_t bad_records;
 	bool is_truncated;
 };
 
+/* RUN_VISITOR: NULL: VISITOR sees all. */
 struct mt_error *mt_recording_walk(const struct mt_recording *recording,
 				   const struct mt_progress *progress, mt_perf_visitor *visitor,
-				   void *context, struct mt_perf_walk_result *result);
+				   mt_perf_run_visitor *run_visitor, void *context,
+				   struct mt_perf_walk_result *result);
 
 /* unpack.c: what `perf record -z` packed. */
 struct mt_unpacker;
@@ -181,6 +200,9 @@ int64_t mt_sample_event(struct mt_recording *recording, const struct mt_cursor *
 /* Is RECORD, a sample, a call event?  Then *parsed says what came of it. */
 bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf_record *record,
 			    enum mt_parsed *parsed);
+/* A mt_perf_run_visitor: call events of the thread that the last one was of. */
+size_t mt_recording_take_calls(struct mt_recording *recording, uint64_t offset,
+			       const uint8_t *bytes, size_t size);
 void mt_recording_forget_calls(struct mt_recording *recording);
 
 /* sideband.c */

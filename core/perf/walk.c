@@ -13,6 +13,7 @@ struct walk {
 	const struct mt_recording *recording;
 	const struct mt_progress *progress;
 	mt_perf_visitor *visitor;
+	mt_perf_run_visitor *run_visitor; /* NULL: there is none */
 	void *context;
 	struct mt_unpacker *unpacker; /* NULL: nothing was packed so far */
 	struct mt_perf_walk_result *result;
@@ -211,6 +212,16 @@ static bool is_cut_off(const struct walk *walk, const struct mt_perf_record *rec
 	return !record->header.size || is_plausible(&record->header);
 }
 
+/* How much the visitor of runs takes of what the window has from OFFSET on. */
+static size_t visit_run(const struct walk *walk, uint64_t offset)
+{
+	const uint64_t at = offset - walk->window_offset;
+
+	if (!walk->run_visitor || offset < walk->window_offset || at >= walk->window_size)
+		return 0;
+	return walk->run_visitor(walk->context, offset, walk->window + at, walk->window_size - at);
+}
+
 static struct mt_error *walk_all(struct walk *walk)
 {
 	uint64_t offset = walk->recording->data_offset;
@@ -218,7 +229,12 @@ static struct mt_error *walk_all(struct walk *walk)
 	while (offset < walk->recording->data_end) {
 		struct mt_perf_record record = {0};
 		enum verdict verdict;
+		const size_t taken = visit_run(walk, offset);
 
+		if (taken) {
+			offset += taken;
+			continue;
+		}
 		mt_try(read_record(walk, offset, &record, &verdict));
 		if (verdict == WHOLE || (verdict == CUT && is_cut_off(walk, &record))) {
 			walk->result->is_truncated |= verdict == CUT;
@@ -240,12 +256,14 @@ static struct mt_error *walk_all(struct walk *walk)
 
 struct mt_error *mt_recording_walk(const struct mt_recording *recording,
 				   const struct mt_progress *progress, mt_perf_visitor *visitor,
-				   void *context, struct mt_perf_walk_result *result)
+				   mt_perf_run_visitor *run_visitor, void *context,
+				   struct mt_perf_walk_result *result)
 {
 	struct walk walk = {
 	    .recording = recording,
 	    .progress = progress,
 	    .visitor = visitor,
+	    .run_visitor = run_visitor,
 	    .context = context,
 	    .result = result,
 	    .window = malloc(WINDOW_SIZE),

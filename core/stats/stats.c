@@ -39,6 +39,8 @@ struct frame {
 struct mt_stats {
 	struct mt_stats_options options;
 	struct mt_stats_table functions, waits, callers, callees;
+	/* Those of `functions` by their id, where they are not told apart any further. */
+	MT_ARRAY(struct mt_stats_entry *) by_id;
 	struct mt_thread_table threads;
 	uint64_t thread_count;
 	struct thread *thread;
@@ -99,8 +101,8 @@ static const struct mt_function *innermost(const struct mt_stats *stats)
 	return NULL;
 }
 
-static struct mt_stats_entry *entry_of_function(struct mt_stats *stats,
-						const struct mt_function *function)
+static struct mt_stats_entry *make_entry_of_function(struct mt_stats *stats,
+						     const struct mt_function *function)
 {
 	const struct mt_function *caller =
 	    stats->options.by == MT_STATS_BY_CALLER ? innermost(stats) : NULL;
@@ -116,6 +118,20 @@ static struct mt_stats_entry *entry_of_function(struct mt_stats *stats,
 	entry->is_wanted =
 	    stats->options.function && mt_function_matches(function, stats->options.function);
 	return entry;
+}
+
+static struct mt_stats_entry *entry_of_function(struct mt_stats *stats,
+						const struct mt_function *function)
+{
+	if (stats->options.by != MT_STATS_BY_FUNCTION)
+		return make_entry_of_function(stats, function);
+	while (stats->by_id.count <= function->id)
+		if (mt_array_push(&stats->by_id, NULL))
+			return NULL;
+	struct mt_stats_entry **entry = &stats->by_id.items[function->id];
+	if (!*entry)
+		*entry = make_entry_of_function(stats, function);
+	return *entry;
 }
 
 static struct mt_stats_entry *entry_of_wait(struct mt_stats *stats, const char *name,
@@ -210,7 +226,6 @@ static int end_call(struct mt_stats *stats, struct frame *frame, const struct mt
 				what->flags & (MT_SLICE_END_OPEN | MT_SLICE_END_LOST);
 	const bool is_estimated =
 	    frame->flags & MT_SLICE_TIME_ESTIMATED || what->flags & MT_SLICE_END_TIME_ESTIMATED;
-	const struct mt_function *caller = innermost(stats);
 	struct mt_stats_entry *entry = frame->entry;
 	const struct frame *parent = stats->frames.count ? mt_array_last(&stats->frames) : NULL;
 	int failed;
@@ -228,7 +243,8 @@ static int end_call(struct mt_stats *stats, struct frame *frame, const struct mt
 			    waited_before(stats->thread, what->time_ns) - frame->waited_ns;
 	}
 	if (entry->is_wanted) {
-		failed |= count_related(&stats->callers, caller, frame, duration_ns, is_partial);
+		failed |= count_related(&stats->callers, innermost(stats), frame, duration_ns,
+					is_partial);
 		if (!is_partial)
 			failed |= note_slow(stats, frame, duration_ns, is_estimated);
 	}
@@ -430,6 +446,7 @@ void mt_stats_destroy(struct mt_stats *stats)
 	mt_stats_table_deinit(&stats->waits);
 	mt_stats_table_deinit(&stats->callers);
 	mt_stats_table_deinit(&stats->callees);
+	mt_array_deinit(&stats->by_id);
 	mt_array_deinit(&stats->frames);
 	mt_array_deinit(&stats->slowest);
 	mt_stats_rows_deinit(&stats->result.functions);

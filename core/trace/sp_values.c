@@ -68,11 +68,11 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
 {
 	struct mt_recorded_values *values = stack->base.options.values;
 	const struct mt_sp_values *waiting = &stack->values;
-	mt_auto(mt_str) struct mt_str text = {0};
 	bool has_parts = false;
 
 	if (!values || !waiting->count || waiting->sp != sp)
 		return NULL;
+	mt_auto(mt_str) struct mt_str text = {0};
 	for (size_t i = 0; i < waiting->count; i++) {
 		const struct mt_recorded_value *value =
 		    mt_recorded_values_find(values, waiting->numbers[i]);

@@ -241,6 +241,57 @@ static void recordings_without_return_addresses_are_read(void **state)
 	free(many);
 }
 
+/* The INDEX-th call event among the bytes of a file. */
+static struct mt_perf_call_sample *sample_at(uint8_t *bytes, size_t index)
+{
+	const struct mt_perf_header *header = (const struct mt_perf_header *)bytes;
+	struct perf_event_header record;
+
+	for (size_t at = header->data.offset;; at += record.size) {
+		memcpy(&record, bytes + at, sizeof(record));
+		assert_true(record.size >= sizeof(record));
+		if (record.type == PERF_RECORD_SAMPLE && !index--)
+			return (struct mt_perf_call_sample *)(bytes + at);
+	}
+}
+
+/* Amid many of one thread: one of another thread, one of no thread, and one of no event. */
+static void runs_end_where_something_else_stands(void **state)
+{
+	enum { OTHER = 30000, NOBODY = 50000, NOTHING = 50001, LEFT = 3 };
+	struct mt_event *many = many_calls();
+	char *path = make_path();
+	struct mt_recording_writer *writer = start_calls(path);
+	struct mt_recording *recording = NULL;
+	size_t size = 0, kept = 0;
+
+	(void)state;
+	put_calls(writer, 101, many, MANY);
+	finish(writer);
+	uint8_t *bytes = read_bytes(path, &size);
+	assert_non_null(bytes);
+	if (!bytes)
+		return;
+	sample_at(bytes, OTHER)->tid = 102;
+	sample_at(bytes, NOBODY)->tid = -5;
+	sample_at(bytes, NOTHING)->id += 1 << 20;
+	FILE *stream = fopen(path, "wb");
+	assert_int_equal(fwrite(bytes, 1, size, stream), size);
+	fclose(stream);
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	assert_int_equal(mt_recording_info(recording)->bad_records, 2);
+	assert_int_equal(mt_recording_call_thread_count(recording), 2);
+	check_thread(recording, 1, 102, &many[OTHER], 1);
+	for (size_t i = 0; i < MANY; i++)
+		if (i != OTHER && i != NOBODY && i != NOTHING)
+			many[kept++] = many[i];
+	check_thread(recording, 0, 101, many, MANY - LEFT);
+	mt_recording_close(recording);
+	remove_path(path);
+	free(bytes);
+	free(many);
+}
+
 /* Whatever stands in the file: no crash, and never more events than there is room for. */
 static void garbled_calls_do_no_harm(void **state)
 {
@@ -369,6 +420,7 @@ int main(void)
 	    cmocka_unit_test(a_recording_not_made_for_calls_takes_none),
 	    cmocka_unit_test(a_cut_off_file_keeps_its_calls),
 	    cmocka_unit_test(recordings_without_return_addresses_are_read),
+	    cmocka_unit_test(runs_end_where_something_else_stands),
 	    cmocka_unit_test(garbled_calls_do_no_harm),
 	    cmocka_unit_test(perf_lists_the_calls),
 	    cmocka_unit_test(perf_needs_no_options),
