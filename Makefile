@@ -181,6 +181,7 @@ check-gdb-testsuite: all
 
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_stats
 	@$(if $(PLUGIN),MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_gdb)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_mtdb
 

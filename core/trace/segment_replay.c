@@ -15,7 +15,8 @@ struct reader {
 	uint64_t position;                     /* in the log, of `end` */
 	uint64_t time_ns;
 	uint32_t depth;
-	const char *text; /* of the next begin or end; NULL: none */
+	const char *text;      /* of the next begin or end; NULL: none */
+	struct mt_slice slice; /* that begins; what no record has stays zeroed */
 };
 
 static struct mt_error *refill(struct reader *r)
@@ -79,22 +80,21 @@ static struct mt_error *replay_begin(struct reader *r, bool estimated)
 {
 	const struct mt_log_definition *definition = &r->definitions[get_slot(r)];
 	const struct mt_log_slice *what = &definition->slice;
-	struct mt_slice slice = {
-	    .time_ns = get_time(r),
-	    .kind = what->kind,
-	    .flags = what->flags | (estimated ? MT_SLICE_TIME_ESTIMATED : 0),
-	    .depth = r->depth++,
-	    .function = what->function,
-	    .address = what->address,
-	    .call_site = what->call_site,
-	    .call_source = definition->call_source,
-	    .cause = (enum mt_gap_cause)what->cause,
-	    .bytes_lost = what->bytes_lost,
-	    .arguments = r->text,
-	};
+	struct mt_slice *slice = &r->slice;
 
+	slice->time_ns = get_time(r);
+	slice->kind = what->kind;
+	slice->flags = what->flags | (estimated ? MT_SLICE_TIME_ESTIMATED : 0);
+	slice->depth = r->depth++;
+	slice->function = what->function;
+	slice->address = what->address;
+	slice->call_site = what->call_site;
+	slice->call_source = definition->call_source;
+	slice->cause = (enum mt_gap_cause)what->cause;
+	slice->bytes_lost = what->bytes_lost;
+	slice->arguments = r->text;
 	r->text = NULL;
-	return r->sink->ops->begin(r->sink->self, &slice);
+	return r->sink->ops->begin(r->sink->self, slice);
 }
 
 static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
