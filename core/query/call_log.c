@@ -25,6 +25,7 @@ struct mt_call_names {
 struct log_thread {
 	struct mt_call_log_thread thread;
 	struct mt_call_item *items; /* of the block that is being filled; NULL: none */
+	uint32_t order;
 };
 
 struct mt_call_log {
@@ -35,6 +36,8 @@ struct mt_call_log {
 	MT_ARRAY(struct log_thread) threads;
 	size_t current; /* plus 1; 0: a side track */
 	uint32_t depth;
+	uint64_t begin_ns; /* of the first segment, and whose it is */
+	pid_t first_pid;
 	MT_ARRAY(uint32_t) known; /* by a function's id: its name's number plus 1 */
 };
 MT_SLICE_FILTER(struct mt_call_log, to);
@@ -146,6 +149,10 @@ static struct mt_error *segment_begin(void *self, const struct mt_thread_segment
 	struct mt_call_log *log = self;
 
 	log->depth = 0;
+	if (log->current && (!log->first_pid || segment->begin_ns < log->begin_ns)) {
+		log->begin_ns = segment->begin_ns;
+		log->first_pid = log->threads.items[log->current - 1].thread.pid;
+	}
 	return mt_slice_pass_segment_begin(self, segment);
 }
 
@@ -186,11 +193,11 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 	return mt_slice_pass_instant(self, what);
 }
 
-static int by_number(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
 	const struct log_thread *left = a, *right = b;
 
-	return (left->thread.tid > right->thread.tid) - (left->thread.tid < right->thread.tid);
+	return (left->order > right->order) - (left->order < right->order);
 }
 
 static struct mt_error *finish(void *self)
@@ -200,9 +207,12 @@ static struct mt_error *finish(void *self)
 	mt_array_each (one, &log->threads)
 		if (one->thread.count % BLOCK)
 			mt_try(write_block(log, one));
+	/* Numbers begin anew at the system's limit: those below the first process's came later. */
+	mt_array_each (one, &log->threads)
+		one->order = (uint32_t)(one->thread.tid - log->first_pid);
 	if (log->threads.count)
 		qsort(log->threads.items, log->threads.count, sizeof(*log->threads.items),
-		      by_number);
+		      by_order);
 	return mt_slice_pass_finish(self);
 }
 

@@ -40,7 +40,7 @@ struct mt_error *mt_call_log_create(struct mt_call_names *names, struct mt_slice
 void mt_call_log_destroy(struct mt_call_log *log); /* NULL is fine */
 /* Errors of the sink: SYSTEM (no room for temporary files); the next one's. */
 struct mt_slice_sink mt_call_log_sink(struct mt_call_log *log);
-/* In the order of their numbers.  Lent. */
+/* In the order of their numbers, from the first process's on: as they were born.  Lent. */
 size_t mt_call_log_threads(const struct mt_call_log *log);
 const struct mt_call_log_thread *mt_call_log_thread(const struct mt_call_log *log, size_t index);
 
