@@ -213,16 +213,26 @@ static int end(void **state)
 	return 0;
 }
 
-/* To where run() comes. */
+/* What is no code, behind all of it. */
+#define TRAMPOLINE (7 * PAGE + 64)
+
+/* To where run() comes.  Behind the recording of an entry is where the condition holds. */
 static void place_code(const struct mt_condition *code)
 {
 	const uint32_t distance = 7 * PAGE - (code->miss + 4);
+	const uint32_t size = (uint32_t)code->trampolines.code.count;
+	const uint32_t behind = size - (code->behind + 4);
+	const uint32_t recording = TRAMPOLINE - (code->recording + 5);
 
-	assert_true(code->trampolines.code.count < 7 * PAGE);
-	memcpy(code_page, code->trampolines.code.items, code->trampolines.code.count);
-	jump_to(code_page + code->trampolines.code.count, (uintptr_t)condition_hit);
+	assert_true(size < 7 * PAGE);
+	memcpy(code_page, code->trampolines.code.items, size);
+	jump_to(code_page + size, (uintptr_t)condition_hit);
 	jump_to(code_page + 7 * PAGE, (uintptr_t)condition_miss);
 	memcpy(code_page + code->miss, &distance, sizeof(distance));
+	if (code->behind) {
+		memcpy(code_page + code->behind, &behind, sizeof(behind));
+		memcpy(code_page + code->recording, &recording, sizeof(recording));
+	}
 	code_address = (uintptr_t)code_page;
 }
 

@@ -25,6 +25,7 @@
 #define BEHIND     3u /* slots that are written behind */
 #define STEPS      2000
 #define FIRST_SITE MT_RING_SITE_END
+#define ENTRY_SITE 77u
 
 static _Alignas(RING_BYTES) uint8_t ring[RING_BYTES];
 static struct mt_condition code;
@@ -93,15 +94,20 @@ static void record(uint64_t written, int left)
 	run();
 }
 
-/* COUNT values, one each, in their order, in lines that begin with stamps. */
-static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool is_alone)
+static uint64_t event_of(uint32_t site, uint64_t pointer)
 {
-	const uint64_t pointer = (uint32_t)registers[MT_REGISTER_RSP];
+	return (site | MT_RING_SITE_ENTRY) | (uint64_t)(uint32_t)pointer << 32;
+}
+
+/* COUNT values, one each, in their order, and the ENTRY, in lines that begin with stamps. */
+static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool entry, bool is_alone)
+{
+	const uint64_t pointer = registers[MT_REGISTER_RSP];
 	unsigned next = 0;
 
 	for (uint64_t at = steps.begin; at < slot.written;) {
 		const uint64_t *words = slot_at(at);
-		const uint64_t event = (FIRST_SITE | MT_RING_SITE_ENTRY) + next;
+		const uint64_t event = event_of(FIRST_SITE + next, pointer);
 
 		assert_int_not_equal(*words, STALE);
 		if (stamps == MT_RING_SAMPLED && at % MT_RING_LINE_BYTES == 0) {
@@ -109,13 +115,18 @@ static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool is_alone
 			at += SLOT;
 		} else if (!*words) {
 			at += SLOT;
+		} else if (entry && next == count) {
+			assert_int_equal(words[0], event_of(ENTRY_SITE, pointer - 8));
+			assert_int_equal(words[1], *(uint64_t *)pointer);
+			entry = false;
+			at += 2 * SLOT;
 		} else if (stamps == MT_RING_SAMPLED) {
 			assert_true(at % MT_RING_LINE_BYTES + 2 * SLOT <= MT_RING_LINE_BYTES);
-			assert_int_equal(words[0], event | pointer << 32);
+			assert_int_equal(words[0], event);
 			assert_int_equal(words[1], registers[MT_REGISTER_RDI] + next++);
 			at += 2 * SLOT;
 		} else {
-			assert_int_equal(words[0], event | pointer << 32);
+			assert_int_equal(words[0], event);
 			words = slot_at(at + 2 * SLOT);
 			assert_int_equal((uint32_t)words[0], MT_RING_SITE_CALLER);
 			assert_int_equal(words[1], registers[MT_REGISTER_RDI] + next++);
@@ -123,9 +134,11 @@ static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool is_alone
 		}
 	}
 	assert_int_equal(next, count);
+	assert_false(entry);
 }
 
-static void compile_values(enum mt_ring_stamps stamps, unsigned count, struct mt_expr **exprs)
+static void compile_values(enum mt_ring_stamps stamps, unsigned count, uint32_t entry_site,
+			   struct mt_expr **exprs)
 {
 	struct mt_condition_value values[MOST] = {0};
 	const struct mt_condition_place place = {.entry = frame.pc,
@@ -133,6 +146,7 @@ static void compile_values(enum mt_ring_stamps stamps, unsigned count, struct mt
 						 .errors = (uintptr_t)&errors,
 						 .values = values,
 						 .value_count = count,
+						 .entry_site = entry_site,
 						 .ring_bytes = RING_BYTES,
 						 .stamps = stamps};
 
@@ -153,11 +167,13 @@ static void parse_all(struct mt_expr **exprs)
 	}
 }
 
-static void check_all(enum mt_ring_stamps stamps)
+/* FIRST: what the trampoline begins with. */
+static void check_all(enum mt_ring_stamps stamps, uint32_t entry_site, uint8_t first)
 {
 	const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
 	struct mt_expr *exprs[MOST];
 	struct sigaction old;
+	const bool entry = first == MT_CONDITION_RECORDS;
 	const unsigned least = stamps == MT_RING_FULL ? 2 * SLOT : SLOT;
 
 	fill();
@@ -167,7 +183,8 @@ static void check_all(enum mt_ring_stamps stamps)
 	steps.wrong = false;
 	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
 	for (unsigned count = 1; count <= MOST; count += 1 + count / 2) {
-		compile_values(stamps, count, exprs);
+		compile_values(stamps, count, entry_site, exprs);
+		code_page[TRAMPOLINE] = first;
 		for (uint64_t written = RING_BYTES; written < RING_BYTES + MT_RING_LINE_BYTES;
 		     written += least) {
 			int left = STEPS;
@@ -175,7 +192,8 @@ static void check_all(enum mt_ring_stamps stamps)
 			do {
 				record(written, left);
 				assert_in_range(steps.steps, 10, STEPS);
-				check_ring(stamps, count,
+				assert_int_equal(outcome, entry);
+				check_ring(stamps, count, entry,
 					   left == STEPS || left == (int)steps.steps);
 				left = left == STEPS ? (int)steps.steps
 						     : left - 1 - (int)steps.steps / 12;
@@ -193,13 +211,26 @@ static void check_all(enum mt_ring_stamps stamps)
 static void test_sampled(void **state)
 {
 	(void)state;
-	check_all(MT_RING_SAMPLED);
+	check_all(MT_RING_SAMPLED, 0, 0);
 }
 
 static void test_full(void **state)
 {
 	(void)state;
-	check_all(MT_RING_FULL);
+	check_all(MT_RING_FULL, 0, 0);
+}
+
+/* The function's entry is recorded with them, unless its trampoline records nothing. */
+static void test_with_the_entry(void **state)
+{
+	(void)state;
+	check_all(MT_RING_SAMPLED, ENTRY_SITE, MT_CONDITION_RECORDS);
+}
+
+static void test_with_a_muted_entry(void **state)
+{
+	(void)state;
+	check_all(MT_RING_SAMPLED, ENTRY_SITE, 0xe9);
 }
 
 int main(void)
@@ -207,6 +238,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sampled),
 	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_with_the_entry),
+	    cmocka_unit_test(test_with_a_muted_entry),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -150,7 +150,7 @@ struct mt_condition_place mt_calls_condition_place(const struct mt_calls_engine 
 						   uint64_t address);
 /* Put its code to an address, at a multiple of 8; who does not meet it goes on in TRAMPOLINE. */
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
-					  const struct mt_calls_space *space,
+					  struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
 					  uint64_t trampoline);
 /* Room for that and what describes it to unwinders, at the most. */
@@ -197,7 +197,7 @@ struct mt_error *mt_calls_values_tell_ends(struct mt_calls_engine *engine,
 					   const struct mt_calls_condition *condition, size_t left,
 					   size_t all, const char *why);
 /* WHERE is to record them. */
-void mt_calls_values_into(const struct mt_calls_engine *engine,
+void mt_calls_values_into(const struct mt_calls_engine *engine, struct mt_calls_space *space,
 			  const struct mt_calls_condition *condition,
 			  struct mt_condition_place *where);
 /* The number of the value that an event of SITE has.  False: it has none. */

@@ -184,7 +184,7 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 							    .key = where.measure.key + address,
 							    .untimed = true};
 		else
-			mt_calls_values_into(engine, condition, &where);
+			mt_calls_values_into(engine, space, condition, &where);
 	} else if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;
 		space->rings->measured = true;
@@ -276,15 +276,56 @@ uint64_t mt_calls_condition_bytes(const struct mt_calls_condition *condition)
 	return code->code.count + code->rows.count * MOST_ROW_BYTES + MOST_TABLE_BYTES;
 }
 
+static void see_mute(void *context, const struct mt_trampoline_mute *mute)
+{
+	uint32_t *first = context;
+
+	if (mute->offset < *first)
+		*first = mute->offset;
+}
+
+/* The word at AT, behind which BYTES more stand. */
+static void put_distance(struct mt_condition *code, uint64_t address, uint32_t at, uint32_t bytes,
+			 uint64_t target)
+{
+	const uint32_t distance =
+	    (uint32_t)(target - (address + at + (uint32_t)sizeof(distance) + bytes));
+
+	memcpy(code->trampolines.code.items + at, &distance, sizeof(distance));
+}
+
+/* It goes on at TRAMPOLINE: where that records the function's entry, which CODE does as well,
+ * behind the recording. */
+static void join(struct mt_calls_space *space, struct mt_condition *code, uint64_t address,
+		 uint64_t trampoline)
+{
+	const uint64_t entry = code->trampolines.rows.items[0].original;
+	const struct mt_calls_place *place = mt_calls_place_of_trampoline(space, trampoline);
+	const ssize_t patch = place ? mt_calls_planned_at(place, entry) : -1;
+	uint64_t behind = 0, recording = address; /* which is no MT_CONDITION_RECORDS */
+	uint32_t first = UINT32_MAX;
+
+	if (patch >= 0 && place->module->room + place->module->offsets[patch] == trampoline)
+		behind = mt_calls_module_copy_of(place->module, (size_t)patch, entry);
+	if (behind)
+		mt_trampoline_each_mute(mt_calls_trampoline_again(place->module, (size_t)patch), 0,
+					(uint32_t)(behind - trampoline), see_mute, &first);
+	if (first != UINT32_MAX)
+		recording = trampoline + first;
+	put_distance(code, address, code->recording, 1, recording);
+	put_distance(code, address, code->behind, 0, behind ? behind : trampoline);
+}
+
 struct mt_error *mt_calls_condition_write(struct mt_calls_engine *engine,
-					  const struct mt_calls_space *space,
+					  struct mt_calls_space *space,
 					  struct mt_calls_condition *condition, uint64_t address,
 					  uint64_t trampoline)
 {
 	struct mt_condition *code = &condition->code;
-	uint32_t distance = (uint32_t)(trampoline - (address + code->miss + sizeof(distance)));
 
-	memcpy(code->trampolines.code.items + code->miss, &distance, sizeof(distance));
+	put_distance(code, address, code->miss, 0, trampoline);
+	if (code->behind)
+		join(space, code, address, trampoline);
 	condition->address = address;
 	return engine->target->ops->write(engine->target, space->pid, address,
 					  code->trampolines.code.items,

@@ -230,7 +230,7 @@ static struct mt_error *add_end(struct ends *ends, uint64_t address, uint64_t ho
 		where.measure.looks_up = ends->function_count > 1;
 		where.measure.untimed = true;
 		where.measure.is_own = is_own;
-		mt_calls_values_into(ends->engine, begin->condition, &where);
+		mt_calls_values_into(ends->engine, ends->space, begin->condition, &where);
 	}
 	where.measure.at_return = true;
 	mt_try(compile_end(ends, end, &where));

@@ -238,8 +238,7 @@ static struct mt_error *make_own(struct mt_calls_engine *engine, struct mt_calls
 
 /* In front of the stub.  Where it does not hold, the thread goes on in what the program's unwinder
  * knows. */
-static struct mt_error *put_condition(struct mt_calls_engine *engine,
-				      const struct mt_calls_space *space,
+static struct mt_error *put_condition(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      struct mt_calls_room *room, const struct mt_calls_break *one)
 {
 	if (!is_compiled(one))

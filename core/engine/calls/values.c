@@ -229,7 +229,20 @@ struct mt_error *mt_calls_values_tell(struct mt_calls_engine *engine,
 	return tell(engine, condition, "", error);
 }
 
-void mt_calls_values_into(const struct mt_calls_engine *engine,
+/* As the trampoline at ADDRESS records it, unless that adds a time stamp; 0: none does. */
+static uint32_t entry_site(struct mt_calls_space *space, uint64_t address)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(space, address);
+	const ssize_t at = place ? mt_calls_planned_at(place, address) : -1;
+	const struct mt_patch *patch =
+	    at < 0 ? NULL : &place->module->file->plan->patches.items[at];
+
+	return patch && (patch->flags & (MT_PATCH_ENTRY | MT_PATCH_STAMP)) == MT_PATCH_ENTRY
+		   ? place->module->site_base + patch->site
+		   : 0;
+}
+
+void mt_calls_values_into(const struct mt_calls_engine *engine, struct mt_calls_space *space,
 			  const struct mt_calls_condition *condition,
 			  struct mt_condition_place *where)
 {
@@ -237,6 +250,8 @@ void mt_calls_values_into(const struct mt_calls_engine *engine,
 	where->value_count = condition->values.count;
 	where->ring_bytes = (uint32_t)engine->options.ring_bytes;
 	where->stamps = engine->options.stamps;
+	if (where->stamps == MT_RING_SAMPLED && !condition->given.at_return)
+		where->entry_site = entry_site(space, where->entry);
 }
 
 struct mt_error *mt_calls_values_find(struct mt_calls_engine *engine, struct mt_calls_space *space,

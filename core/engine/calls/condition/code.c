@@ -309,6 +309,12 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 	}
 }
 
+void mt_asm_get_return_address(struct mt_asm *to, enum mt_asm_register reg)
+{
+	mt_asm(to, 0x48, 0x8b, (uint8_t)(0x84 | reg << 3), 0x24); /* mov reg, [rsp+…] */
+	mt_asm_imm32(to, MT_RING_RED_ZONE + SAVED_BYTES + below_saved(to));
+}
+
 void mt_asm_thread_number(struct mt_asm *to)
 {
 	mt_asm(to, 0x65, 0x48, 0x8b, 0x04, 0x25); /* mov rax, gs:[number] */

@@ -145,6 +145,9 @@ void mt_asm_get_register(struct mt_asm *to, enum mt_asm_register reg, unsigned n
 /* OFFSET bytes above the program's stack pointer: the address, to rax. */
 void mt_asm_stack_address(struct mt_asm *to, uint64_t offset);
 
+/* At a function's entry: where it returns to. */
+void mt_asm_get_return_address(struct mt_asm *to, enum mt_asm_register reg);
+
 /* rax: $_thread. */
 void mt_asm_thread_number(struct mt_asm *to);
 
@@ -214,7 +217,7 @@ struct mt_asm_recorded {
 	uint32_t site;
 	unsigned slot;
 };
-#define MT_ASM_MOST_WAITING 7u /* rows count up to 15 slots of the ring */
+#define MT_ASM_MOST_WAITING 6u /* with the entry 14 slots of the ring: rows count up to 15 */
 
 struct mt_compiler {
 	struct mt_asm code;
@@ -336,6 +339,9 @@ struct mt_error *mt_compile_recorded(struct mt_compiler *compiler,
 				     struct mt_condition_value *value);
 /* Those that wait. */
 void mt_compile_waiting(struct mt_compiler *compiler);
+/* The same, and the function's entry if that is to be recorded here: then what comes next is for a
+ * trampoline that records nothing. */
+void mt_compile_entry(struct mt_compiler *compiler);
 /* rax, which rcx has afterwards, becomes the value of SITE's. */
 struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site);
 

@@ -48,11 +48,18 @@ static void count_error(struct mt_asm *code, struct mt_asm_label *which, size_t 
 static struct mt_error *record_values(struct mt_compiler *compiler)
 {
 	const struct mt_condition_place *place = &compiler->code.place;
+	bool has_strings = false;
 
 	for (size_t i = 0; i < place->value_count; i++) {
 		compiler->eval.program = place->values[i].expr->program;
 		compiler->eval.language = place->values[i].expr->language;
 		mt_try(mt_compile_recorded(compiler, &place->values[i]));
+	}
+	for (size_t i = 0; i < place->value_count; i++)
+		has_strings |= place->values[i].is_string;
+	if (!has_strings) {
+		mt_compile_entry(compiler);
+		return NULL;
 	}
 	mt_compile_waiting(compiler);
 	/* What cannot be read ends it all: numbers come first. */

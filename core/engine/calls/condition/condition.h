@@ -119,6 +119,9 @@ struct mt_condition_place {
 	struct mt_condition_limits limits;
 	struct mt_condition_value *values; /* are recorded, and nobody stops */
 	size_t value_count;
+	/* Of the event that the function's trampoline records, which is recorded with the values
+	 * where it does; 0: it is not. */
+	uint32_t entry_site;
 	uint32_t ring_bytes; /* 2^n */
 	enum mt_ring_stamps stamps;
 };
@@ -137,6 +140,10 @@ struct mt_condition {
 	 * jump whose distance, the 4 bytes at `miss`, is still to be set. */
 	struct mt_trampolines trampolines;
 	uint32_t miss;
+	/* Of the entry that is recorded with values, else 0: 4 bytes each.  The distance of a jump
+	 * behind what the trampoline records; and, from 5 bytes on, that to the byte with which it
+	 * begins to reserve a slot: MT_CONDITION_RECORDS, unless it records nothing. */
+	uint32_t behind, recording;
 	/* Within [probe_begin, probe_end) these registers may be a system call's, or what floats
 	 * are computed in; the thread's own lie in this order at the stack pointer: rdi, rsi, r8,
 	 * r9, r10, r11.
@@ -144,6 +151,8 @@ struct mt_condition {
 	uint32_t probe_begin, probe_end;
 	bool reads; /* it reads memory, and may do the system call */
 };
+
+#define MT_CONDITION_RECORDS 0xb8 /* mov eax, … */
 
 /* Compiles EXPR, which was parsed at the function's entry.  With a beginning, what it holds for is
  * noted, and nobody stops; with an end, it is about the return, and what takes long enough.  In

@@ -60,14 +60,28 @@ static void get_stack(struct mt_asm *to)
 	mt_asm_get_register(to, MT_ASM_RDX, MT_REGISTER_RSP);
 }
 
-/* All in one line, behind its first slot. */
-static void put_sampled(struct mt_asm *to, const struct mt_asm_recorded *values, unsigned count)
+/* rax: the second slot.  What the trampoline would put there, by whose stack pointer it goes. */
+static void put_entry(struct mt_asm *to, uint32_t site)
 {
-	const unsigned slots = 2 * count, bytes = slots * sizeof(struct mt_ring_event);
+	mt_asm_get_return_address(to, MT_ASM_RCX);
+	mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
+	mt_asm(to, 0xc7, 0x40, 0xf8); /* mov dword [rax-8], site */
+	mt_asm_imm32(to, site | MT_RING_SITE_ENTRY);
+	mt_asm(to, 0x83, 0xea, (uint8_t)mt_ring_pushed(MT_RING_SAMPLED, false)); /* sub edx, … */
+	mt_asm(to, 0x89, 0x50, 0xfc); /* mov [rax-4], edx */
+	mt_asm_reserved(to, 0, MT_SLOT_RAX);
+}
+
+/* All in one line, behind its first slot; and the function's entry, if IS_WHOLE. */
+static void put_sampled(struct mt_asm *to, const struct mt_asm_recorded *values, unsigned count,
+			bool is_whole)
+{
+	const unsigned events = count + is_whole, slots = 2 * events;
+	const unsigned bytes = slots * sizeof(struct mt_ring_event);
 	struct mt_asm_label fits = {0};
 	const uint32_t again = mt_asm_here(to);
 
-	reserve(to, count);
+	reserve(to, events);
 	mt_asm(to, 0x83, 0xc0, 0x08); /* add eax, 8 */
 	mt_asm_reserved(to, slots, MT_SLOT_BEFORE_RAX);
 	mt_asm(to, 0x89, 0xc1);       /* mov ecx, eax */
@@ -91,6 +105,8 @@ static void put_sampled(struct mt_asm *to, const struct mt_asm_recorded *values,
 		mt_asm(to, 0x48, 0x83, 0xc0, 0x10); /* add rax, 16 */
 		mt_asm_reserved(to, slots - 2 * (i + 1), MT_SLOT_BEFORE_RAX);
 	}
+	if (is_whole)
+		put_entry(to, to->place.entry_site);
 }
 
 /* Its time is that of the event before. */
@@ -123,7 +139,7 @@ static void put(struct mt_asm *to, const struct mt_asm_recorded *values, unsigne
 		for (unsigned i = 0; i < count; i++)
 			put_full(to, &values[i]);
 	else
-		put_sampled(to, values, count);
+		put_sampled(to, values, count, false);
 	to->slots = values[0].slot;
 }
 
@@ -140,6 +156,28 @@ void mt_compile_waiting(struct mt_compiler *compiler)
 {
 	put(&compiler->code, compiler->waiting, compiler->waiting_count);
 	compiler->waiting_count = 0;
+}
+
+void mt_compile_entry(struct mt_compiler *compiler)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label muted = {0};
+
+	if (code->place.entry_site && compiler->waiting_count) {
+		mt_asm(code, 0x80, 0x3d); /* cmp byte [rip+…], 0xb8: of mov eax, … */
+		code->out->recording = mt_asm_here(code);
+		mt_asm_imm32(code, 0);
+		mt_asm(code, MT_CONDITION_RECORDS);
+		mt_asm_jump(code, MT_ASM_NOT_EQUAL, &muted);
+		put_sampled(code, compiler->waiting, compiler->waiting_count, true);
+		mt_asm_leave(code);
+		mt_asm(code, 0xe9); /* jmp … */
+		code->out->behind = mt_asm_here(code);
+		mt_asm_imm32(code, 0);
+		mt_asm_bind(code, &muted);
+		mt_asm_go_on(code);
+	}
+	mt_compile_waiting(compiler);
 }
 
 /* How many jumps out of the value's code there are: what cannot be read, and the like. */
@@ -176,17 +214,16 @@ struct mt_error *mt_compile_recorded(struct mt_compiler *compiler, struct mt_con
 	struct mt_asm *code = &compiler->code;
 	struct mt_asm_recorded *waits;
 
-	if (value->may_miss || value->is_string)
+	if (value->may_miss || value->is_string || compiler->waiting_count == MT_ASM_MOST_WAITING)
 		mt_compile_waiting(compiler);
 	const size_t ways = ways_out(code);
 	mt_try(compile_number(compiler, value));
 	value->may_miss = ways_out(code) != ways;
 	if (value->is_string)
 		return mt_asm_record(code, value->site);
-	waits = &compiler->waiting[compiler->waiting_count++];
+	waits = &compiler->waiting[compiler->waiting_count];
 	waits->site = value->site;
 	mt_try(mt_asm_save(code, &waits->slot));
-	if (compiler->waiting_count == MT_ASM_MOST_WAITING)
-		mt_compile_waiting(compiler);
+	compiler->waiting_count++;
 	return NULL;
 }
