@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FRAMES      64u
-#define MOST_TEXT_BYTES  1024u
+#define MOST_FRAMES     64u
+#define MOST_TEXT_BYTES 1024u
 /* Of the processor's time: on a busy machine as much is told as on an idle one. */
 #define MOST_PATIENCE_NS 200000000u
 
