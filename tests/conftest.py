@@ -33,6 +33,12 @@ def pytest_configure():
     watchdog.hear_signals()
 
 
+def pytest_runtest_logreport(report):
+    """What failed is told at once: a run that is cut off never comes to its summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\n{report.nodeid}: {report.when} failed", flush=True)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Those that tests/long.txt lists; before -m deselects."""
