@@ -32,7 +32,7 @@ def ours(pid):
     code = []
     for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
         words = line.split()
-        if "mtrace" in line or ("x" in words[1] and len(words) == 5):
+        if "/memfd:mtrace" in line or ("x" in words[1] and len(words) == 5):
             yield line
         elif "x" in words[1]:
             code.append(words[5])

@@ -63,7 +63,7 @@ def code(pid, but):
     """What it has mapped to be run, but for those addresses; and our rings."""
     start, stop = addresses_of(but)
     maps = [line.split() for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
-    return [(words[0], *words[5:]) for words in maps if "mtrace" in words[-1] or
+    return [(words[0], *words[5:]) for words in maps if "/memfd:mtrace" in words[-1] or
             ("x" in words[1] and not start <= addresses_of(words[0])[0] < stop)]
 
 
