@@ -71,3 +71,17 @@ def test_tail_calls(gdb, compile):
                   "mtrace history 100")
     assert re.findall(r"(?:through|narrow)\(\) = \S+", session.output) == [
         "through() = -1", "narrow() = -1", "through() = 33", "narrow() = 33", "narrow() = -1"], session.output
+
+
+@pytest.mark.long
+def test_stopped_anywhere(gdb, compile):
+    """A thread that is put back to an entry whose event is in the ring enters once."""
+    session = gdb(compile("calls_stopped.c", "-O2", "-pthread"), "set args 60",
+                  "mtrace start -size 64M", "mtrace values small", "break tick",
+                  "python gdb.breakpoints()[-1].commands = 'silent\\ncontinue'", "break done", "run",
+                  "mtrace stats small", "mtrace grep --first=1 'small(n >= 0)'",
+                  "mtrace grep --last=1 'small(n >= 0)'", "print count", "continue")
+    told = int(re.search(r"\$1 = (\d+)", session.output)[1])
+    first, last = (int(n) for n in re.findall(r" > small\(n=(\d+)\)", session.output))
+    assert last == told - 1
+    assert int(re.search(r" (\d+) .* work \(calls_stopped", session.output)[1]) == last - first + 1

@@ -41,15 +41,25 @@ static uint64_t *slot_at(uint64_t at)
 	return (uint64_t *)(void *)(ring + at % RING_BYTES);
 }
 
+static uint64_t event_of(uint32_t site, uint64_t pointer)
+{
+	return (site | MT_RING_SITE_ENTRY) | (uint64_t)(uint32_t)pointer << 32;
+}
+
 static void check(const struct mt_trampoline_row *row, const greg_t *regs)
 {
+	const uint64_t entry = event_of(ENTRY_SITE, registers[MT_REGISTER_RSP] - 8);
 	uint64_t begin = UINT64_MAX, end = 0, at = 0;
+	bool has_entered = false;
 
-	for (uint64_t i = steps.begin; i < slot.written; i += SLOT)
+	for (uint64_t i = steps.begin; i < slot.written; i += SLOT) {
+		has_entered |= *slot_at(i) == entry;
 		if (*slot_at(i) == STALE) {
 			begin = begin < i ? begin : i;
 			end = i + SLOT;
 		}
+	}
+	steps.wrong |= !row || has_entered != (row->phase == MT_PHASE_RECORDED);
 	if (row && row->reserved) {
 		at =
 		    mt_trampoline_reserved_at(row, (uint64_t)regs[REG_RAX], (uint64_t)regs[REG_RCX],
@@ -92,11 +102,6 @@ static void record(uint64_t written, int left)
 			 "lea 128(%%rsp), %%rsp" ::
 			     : "memory", "cc");
 	run();
-}
-
-static uint64_t event_of(uint32_t site, uint64_t pointer)
-{
-	return (site | MT_RING_SITE_ENTRY) | (uint64_t)(uint32_t)pointer << 32;
 }
 
 /* COUNT values, one each, in their order, and the ENTRY, in lines that begin with stamps. */

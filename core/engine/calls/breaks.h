@@ -162,6 +162,8 @@ struct mt_error *mt_calls_condition_describe(struct mt_calls_engine *engine,
 					     struct mt_calls_room *room);
 /* The breakpoint whose condition's code holds PC; NULL: none. */
 struct mt_calls_break *mt_calls_break_of_condition(struct mt_calls_space *space, uint64_t pc);
+/* Whether code there records its function's entry, from its rows of MT_PHASE_RECORDED on. */
+bool mt_calls_condition_records_entry(const struct mt_calls_space *space, uint64_t pc);
 /* The code's row there; NULL: none. */
 const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_space *space,
 						       uint64_t pc);

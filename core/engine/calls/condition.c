@@ -385,6 +385,13 @@ const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_spa
 		   : NULL;
 }
 
+bool mt_calls_condition_records_entry(const struct mt_calls_space *space, uint64_t pc)
+{
+	const struct mt_calls_break *one = break_at(space, pc);
+
+	return one && one->condition->code.behind;
+}
+
 void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
 				  const struct mt_calls_space *space,
 				  struct user_regs_struct *registers)

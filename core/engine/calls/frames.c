@@ -180,6 +180,15 @@ static bool is_behind_end(const struct mt_calls_space *space, uint64_t pc)
 	return false;
 }
 
+/* In code in front of a trampoline, which records the entry, unless that code did. */
+static bool is_before_entry(struct mt_calls_space *space, uint64_t pc)
+{
+	const struct mt_calls_break *one = mt_calls_break_of_condition(space, pc);
+
+	return one && !one->hook && !mt_calls_break_is_line(one) &&
+	       mt_calls_condition_row(space, pc)->phase != MT_PHASE_RECORDED;
+}
+
 /* The innermost frame counts as not open, by the events. */
 static bool is_not_told(const struct walk *walk, uint64_t pc)
 {
@@ -196,7 +205,7 @@ static bool is_not_told(const struct walk *walk, uint64_t pc)
 	}
 	place = mt_calls_place_at(walk->space, pc);
 	if (!place)
-		return is_behind_end(walk->space, pc);
+		return is_behind_end(walk->space, pc) || is_before_entry(walk->space, pc);
 	ssize_t patch = mt_calls_patch_of_hole(place, pc);
 	if (patch >= 0)
 		pc = mt_calls_patch_address(place->module, (size_t)patch);

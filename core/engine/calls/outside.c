@@ -138,7 +138,8 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	const struct mt_calls_place *place;
 
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
-	const struct mt_trampoline_row *row = row_at(thread->space, registers.rip, &place);
+	const uint64_t pc = registers.rip;
+	const struct mt_trampoline_row *row = row_at(thread->space, pc, &place);
 	struct mt_calls_unwritten unwritten;
 	const bool is_writing =
 	    thread->rings && mt_calls_find_unwritten(thread, registers.rip, registers.rax,
@@ -147,6 +148,8 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 		return NULL;
 	if (is_writing)
 		take_back_slots(thread, &unwritten);
+	if (!place && mt_calls_condition_records_entry(thread->space, pc))
+		place = mt_calls_place_at(thread->space, row->original);
 	if (place && thread->rings)
 		take_back_event(engine, thread, place->module, row);
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);

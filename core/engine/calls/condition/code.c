@@ -89,7 +89,8 @@ static void put_row(struct mt_asm *to, uint32_t below, uint8_t saved)
 	    .below = (int16_t)below,
 	    .saved = saved & 15u,
 	    .phase =
-		(uint16_t)(to->place.measure.at_return ? MT_PHASE_RECORDED : MT_PHASE_DISPLACED) &
+		(uint16_t)(to->place.measure.at_return || to->has_entered ? MT_PHASE_RECORDED
+									  : MT_PHASE_DISPLACED) &
 		3u,
 	    .original = to->place.entry,
 	};

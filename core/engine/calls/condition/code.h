@@ -79,6 +79,7 @@ struct mt_asm {
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	bool has_room;        /* and registers to be saved, for these or for floats */
+	bool has_entered;     /* the function's entry is in the ring, in the code from here on */
 	struct mt_asm_label miss, division, unset, undecided;
 	MT_ARRAY(struct mt_asm_read) read_sites;
 	struct mt_asm_label floats[MT_FLOAT_ROUTINES];

@@ -142,7 +142,8 @@ struct mt_condition {
 	uint32_t miss;
 	/* Of the entry that is recorded with values, else 0: 4 bytes each.  The distance of a jump
 	 * behind what the trampoline records; and, from 5 bytes on, that to the byte with which it
-	 * begins to reserve a slot: MT_CONDITION_RECORDS, unless it records nothing. */
+	 * begins to reserve a slot: MT_CONDITION_RECORDS, unless it records nothing.  Rows from
+	 * where the event is whole are of MT_PHASE_RECORDED. */
 	uint32_t behind, recording;
 	/* Within [probe_begin, probe_end) these registers may be a system call's, or what floats
 	 * are computed in; the thread's own lie in this order at the stack pointer: rdi, rsi, r8,

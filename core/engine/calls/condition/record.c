@@ -69,6 +69,7 @@ static void put_entry(struct mt_asm *to, uint32_t site)
 	mt_asm_imm32(to, site | MT_RING_SITE_ENTRY);
 	mt_asm(to, 0x83, 0xea, (uint8_t)mt_ring_pushed(MT_RING_SAMPLED, false)); /* sub edx, … */
 	mt_asm(to, 0x89, 0x50, 0xfc); /* mov [rax-4], edx */
+	to->has_entered = true;
 	mt_asm_reserved(to, 0, MT_SLOT_RAX);
 }
 
@@ -175,6 +176,7 @@ void mt_compile_entry(struct mt_compiler *compiler)
 		code->out->behind = mt_asm_here(code);
 		mt_asm_imm32(code, 0);
 		mt_asm_bind(code, &muted);
+		code->has_entered = false;
 		mt_asm_go_on(code);
 	}
 	mt_compile_waiting(compiler);
