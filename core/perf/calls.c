@@ -165,24 +165,23 @@ size_t mt_recording_take_calls(struct mt_recording *recording, uint64_t offset,
 	struct mt_call_stream *stream = recording->last_call_stream;
 	struct mt_call_run *run =
 	    stream && stream->runs.count ? mt_array_last(&stream->runs) : NULL;
+	const size_t one = run ? run->sample_bytes : 0;
 	struct mt_perf_call_sample sample;
 	enum mt_perf_call event;
 	size_t taken = 0;
 
-	if (!run || run->offset + run->count * run->sample_bytes != offset)
+	if (!one || run->offset + run->count * one != offset)
 		return 0;
-	for (; size - taken >= run->sample_bytes; taken += run->sample_bytes) {
+	for (; size - taken >= one; taken += one) {
 		memcpy(&sample, bytes + taken, MT_PERF_CALL_SAMPLE_BYTES_1);
-		if (sample.header.type != PERF_RECORD_SAMPLE ||
-		    sample.header.size != run->sample_bytes || sample.tid != stream->thread.tid ||
-		    sample.pid != stream->thread.pid ||
-		    find_known(recording, &recording->call_ids, sample.id, &event) !=
-			run->sample_bytes)
+		if (sample.header.type != PERF_RECORD_SAMPLE || sample.header.size != one ||
+		    sample.tid != stream->thread.tid || sample.pid != stream->thread.pid ||
+		    find_known(recording, &recording->call_ids, sample.id, &event) != one)
 			break;
 		recording->info.has_time |= sample.time != 0;
 	}
-	run->count += taken / run->sample_bytes;
-	stream->thread.events += taken / run->sample_bytes;
+	run->count += taken / one;
+	stream->thread.events += taken / one;
 	return taken;
 }
 

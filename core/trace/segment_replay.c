@@ -172,7 +172,7 @@ struct mt_error *mt_segment_log_replay(struct mt_segment_log *log, const struct 
 		r.end = r.at + log->bytes.count;
 		r.position = log->bytes.count;
 	}
-	r.definitions = malloc(MT_LOG_SLOTS * sizeof(*r.definitions));
+	r.definitions = calloc(MT_LOG_SLOTS, sizeof(*r.definitions));
 	r.window = log->spilled ? malloc(WINDOW_SIZE) : NULL;
 	if (!r.definitions || (log->spilled && !r.window))
 		error = mt_error_no_memory();
