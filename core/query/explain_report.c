@@ -147,8 +147,8 @@ static void put_held(const struct mt_lock_wait *wait, struct mt_str *out)
 
 static const char *const unknown[] = {
     [MT_LOCK_NOT_RECORDED] = "no thread was recorded that let go of it meanwhile",
-    [MT_LOCK_AMBIGUOUS] = "several threads let go of locks that they had held, and which ones was "
-			  "not recorded (--args='pthread_mutex_*lock', or --events=syscalls)",
+    [MT_LOCK_AMBIGUOUS] = ("several threads let go of locks that they had held, and which ones was "
+			   "not recorded (--args='pthread_mutex_*lock', or --events=syscalls)"),
     [MT_LOCK_ESTIMATED] = "the times are estimates (--timestamps=full, or --events=syscalls)",
 };
 
