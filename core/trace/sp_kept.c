@@ -17,7 +17,8 @@ static bool is_other_site(uint64_t one, uint64_t other)
 /* The roots that go on with a call that was open before get its number. */
 static void number_roots(struct mt_sp_stack *stack)
 {
-	const struct mt_sp_kept_call *kept = stack->kept.items, *end = kept + stack->kept.count;
+	const struct mt_sp_kept_call *kept = stack->kept.items;
+	const struct mt_sp_kept_call *end = kept ? kept + stack->kept.count : NULL;
 
 	for (size_t i = stack->base.roots.count; kept < end && i-- > 0;) {
 		const struct mt_sp_place *place = &stack->root_places.items[i];
