@@ -14,63 +14,34 @@
 #include <cmocka.h>
 
 #include "condition_world.h"
+#include "stepped_ring.h"
 
 #include "engine/calls/ring/ring.h"
 
-#define TRAP_FLAG  0x100
-#define STALE      0x5a5a5a5a5a5a5a5aull
 #define RING_BYTES 4096u
-#define SLOT       8u
 #define MOST       11u
-#define BEHIND     3u /* slots that are written behind */
 #define STEPS      2000
 #define FIRST_SITE MT_RING_SITE_END
 #define ENTRY_SITE 77u
 
 static _Alignas(RING_BYTES) uint8_t ring[RING_BYTES];
 static struct mt_condition code;
-static struct {
-	uint64_t begin; /* bytes that were written before */
-	int left;       /* steps until something writes */
-	unsigned steps, seen, behind;
-	bool wrong;
-} steps;
-
-static uint64_t *slot_at(uint64_t at)
-{
-	return (uint64_t *)(void *)(ring + at % RING_BYTES);
-}
+static struct stepped_ring steps = {.ring = ring, .size = RING_BYTES, .position = &slot};
 
 static uint64_t event_of(uint32_t site, uint64_t pointer)
 {
 	return (site | MT_RING_SITE_ENTRY) | (uint64_t)(uint32_t)pointer << 32;
 }
 
-static void check(const struct mt_trampoline_row *row, const greg_t *regs)
+/* The entry is in the ring just where rows say so. */
+static void check_phase(const struct mt_trampoline_row *row)
 {
 	const uint64_t entry = event_of(ENTRY_SITE, registers[MT_REGISTER_RSP] - 8);
-	uint64_t begin = UINT64_MAX, end = 0, at = 0;
 	bool has_entered = false;
 
-	for (uint64_t i = steps.begin; i < slot.written; i += SLOT) {
-		has_entered |= *slot_at(i) == entry;
-		if (*slot_at(i) == STALE) {
-			begin = begin < i ? begin : i;
-			end = i + SLOT;
-		}
-	}
+	for (uint64_t i = steps.begin; i < slot.written; i += SLOT)
+		has_entered |= *slot_at(&steps, i) == entry;
 	steps.wrong |= !row || has_entered != (row->phase == MT_PHASE_RECORDED);
-	if (row && row->reserved) {
-		at =
-		    mt_trampoline_reserved_at(row, (uint64_t)regs[REG_RAX], (uint64_t)regs[REG_RCX],
-					      slot.ring, RING_BYTES, slot.written);
-		steps.wrong |= at < steps.begin || at + row->reserved * SLOT > slot.written;
-	}
-	if (begin < end) {
-		steps.seen++;
-		steps.wrong |= !row || at > begin || at + row->reserved * SLOT < end;
-		steps.behind += end < slot.written;
-	}
 }
 
 static void on_step(int signal, siginfo_t *info, void *context)
@@ -85,22 +56,16 @@ static void on_step(int signal, siginfo_t *info, void *context)
 		regs[REG_EFL] &= ~TRAP_FLAG;
 	if (!inside)
 		return;
-	check(mt_trampoline_row_at(&code.trampolines, (uint32_t)at), regs);
-	steps.steps++;
-	if (steps.left-- == 0)
-		for (unsigned i = 0; i < BEHIND; i++, slot.written += SLOT)
-			*slot_at(slot.written) = 0;
+	const struct mt_trampoline_row *row = mt_trampoline_row_at(&code.trampolines, (uint32_t)at);
+	stepped_check(&steps, row, regs);
+	check_phase(row);
+	stepped_pass(&steps, true);
 }
 
 static void record(uint64_t written, int left)
 {
-	memset(ring, 0x5a, sizeof(ring));
-	slot.written = steps.begin = written;
-	steps.steps = 0;
-	steps.left = left;
-	__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; "
-			 "lea 128(%%rsp), %%rsp" ::
-			     : "memory", "cc");
+	stepped_begin(&steps, written, left);
+	step_on();
 	run();
 }
 
@@ -111,7 +76,7 @@ static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool entry, b
 	unsigned next = 0;
 
 	for (uint64_t at = steps.begin; at < slot.written;) {
-		const uint64_t *words = slot_at(at);
+		const uint64_t *words = slot_at(&steps, at);
 		const uint64_t event = event_of(FIRST_SITE + next, pointer);
 
 		assert_int_not_equal(*words, STALE);
@@ -132,7 +97,7 @@ static void check_ring(enum mt_ring_stamps stamps, unsigned count, bool entry, b
 			at += 2 * SLOT;
 		} else {
 			assert_int_equal(words[0], event);
-			words = slot_at(at + 2 * SLOT);
+			words = slot_at(&steps, at + 2 * SLOT);
 			assert_int_equal((uint32_t)words[0], MT_RING_SITE_CALLER);
 			assert_int_equal(words[1], registers[MT_REGISTER_RDI] + next++);
 			at += 4 * SLOT;

@@ -60,15 +60,22 @@ static void get_stack(struct mt_asm *to)
 	mt_asm_get_register(to, MT_ASM_RDX, MT_REGISTER_RSP);
 }
 
-/* rax: the second slot.  What the trampoline would put there, by whose stack pointer it goes. */
-static void put_entry(struct mt_asm *to, uint32_t site)
+/* An event of two slots, of which rax is the second one's address: rcx, and the stack pointer edx.
+ */
+static void put_event(struct mt_asm *to, uint32_t site)
 {
-	mt_asm_get_return_address(to, MT_ASM_RCX);
 	mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
 	mt_asm(to, 0xc7, 0x40, 0xf8); /* mov dword [rax-8], site */
-	mt_asm_imm32(to, site | MT_RING_SITE_ENTRY);
-	mt_asm(to, 0x83, 0xea, (uint8_t)mt_ring_pushed(MT_RING_SAMPLED, false)); /* sub edx, … */
+	mt_asm_imm32(to, site);
 	mt_asm(to, 0x89, 0x50, 0xfc); /* mov [rax-4], edx */
+}
+
+/* What the trampoline would put there, by whose stack pointer it goes. */
+static void put_entry(struct mt_asm *to)
+{
+	mt_asm_get_return_address(to, MT_ASM_RCX);
+	mt_asm(to, 0x83, 0xea, (uint8_t)mt_ring_pushed(MT_RING_SAMPLED, false)); /* sub edx, … */
+	put_event(to, to->place.entry_site | MT_RING_SITE_ENTRY);
 	to->has_entered = true;
 	mt_asm_reserved(to, 0, MT_SLOT_RAX);
 }
@@ -99,15 +106,12 @@ static void put_sampled(struct mt_asm *to, const struct mt_asm_recorded *values,
 	get_stack(to);
 	for (unsigned i = 0; i < count; i++) {
 		mt_asm_peek(to, MT_ASM_RCX, values[i].slot);
-		mt_asm(to, 0x48, 0x89, 0x08); /* mov [rax], rcx */
-		mt_asm(to, 0xc7, 0x40, 0xf8); /* mov dword [rax-8], site */
-		mt_asm_imm32(to, values[i].site);
-		mt_asm(to, 0x89, 0x50, 0xfc);       /* mov [rax-4], edx */
+		put_event(to, values[i].site);
 		mt_asm(to, 0x48, 0x83, 0xc0, 0x10); /* add rax, 16 */
 		mt_asm_reserved(to, slots - 2 * (i + 1), MT_SLOT_BEFORE_RAX);
 	}
 	if (is_whole)
-		put_entry(to, to->place.entry_site);
+		put_entry(to);
 }
 
 /* Its time is that of the event before. */
