@@ -122,6 +122,11 @@ static bool is_snapshot_mark(const struct mt_event *event)
 	return event->kind == MT_EVENT_MARK && event->detail == MT_MARK_SNAPSHOT;
 }
 
+static bool is_hit(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_MARK && event->detail == MT_MARK_TRIGGER;
+}
+
 static struct mt_error *push(struct mt_track *track, const struct mt_event *events, size_t count)
 {
 	if (count)
@@ -159,8 +164,8 @@ static bool note_is_due(const struct mt_decode_run *run, const struct mt_sideban
 		return true;
 	if (note.kind == MT_EVENT_MARK && note.detail == MT_MARK_EXIT)
 		return false;
-	/* An event with the snapshot's own time is in it. */
-	if (is_snapshot_mark(&note) && note.time_ns == event->time_ns)
+	/* An event with the snapshot's own time is in it; one with a hit's is the call that hit. */
+	if ((is_snapshot_mark(&note) || is_hit(&note)) && note.time_ns == event->time_ns)
 		return false;
 	return run->rebuild_ops->takes_note(event, &note);
 }

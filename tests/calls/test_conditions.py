@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import come_along
+from output import chrome
 from tests.calls.code import changed
 from tests.calls.hits import hits_in
 
@@ -55,6 +56,20 @@ def test_full_stamps(record):
     done, hits = record("-O1", "visit if " + CONDITIONS[1], "visit", "1", "3000",
                         options=["--timestamps", "full"])
     assert done.stdout == f"{hits} hits\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--args", "visit"), ("-t", "visit if x > 986 && byte % 2 == 0"),
+                                     ("-t", "visit if x > 995", "--args", "visit"),
+                                     ("--timestamps", "full")])
+@pytest.mark.parametrize("flags", ["-O0", "-O2", "-fcf-protection=full"])
+def test_the_call_that_fires(record, tmp_path, flags, options):
+    """It begins when it is hit; the ring has wrapped since the last one."""
+    done, hits = record(flags, "visit if x == 987", "visit", "9", "10000", options=options)
+    assert done.returncode == 3 and BY_STOPS not in done.stderr, done.stderr
+    trace, _ = chrome.parse((tmp_path / "x.json").read_bytes())
+    within = [hit.parent for hit in trace.instants() if hit.name == "trigger" and hit.parent]
+    assert len(within) == hits >= 10
+    assert all(call.name.partition("(")[0] == "visit" and "inferred" not in call.args for call in within)
 
 
 def test_another_engine(record):

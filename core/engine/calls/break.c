@@ -345,16 +345,46 @@ static bool stands_aside(const struct mt_calls_break *one)
 	return one->stub && !one->length && one->condition && one->condition->is_compiled;
 }
 
+/* At an entry. */
+static bool stops(const struct mt_calls_break *one)
+{
+	return !one->hook && !mt_calls_is_later(one->condition) &&
+	       !mt_calls_records_values(one->condition) &&
+	       (one->gate ? !mt_calls_begins_span(one->condition)
+			  : !mt_calls_is_span(one->condition));
+}
+
 struct mt_calls_break *mt_calls_stopping_break_at(struct mt_calls_space *space, uint64_t address)
 {
 	mt_array_each (one, &space->breaks)
-		if (!one->hook && mt_calls_break_is_at(one, address) &&
-		    !mt_calls_is_later(one->condition) &&
-		    !mt_calls_records_values(one->condition) &&
-		    (one->gate ? !mt_calls_begins_span(one->condition)
-			       : !mt_calls_is_span(one->condition)))
+		if (stops(one) && mt_calls_break_is_at(one, address))
 			return one;
 	return NULL;
+}
+
+uint64_t mt_calls_break_end_of_stops(const struct mt_calls_space *space,
+				     const struct mt_calls_break *one)
+{
+	uint64_t end = one->next;
+
+	/* The last one that was made is first. */
+	for (size_t i = (size_t)(one - space->breaks.items); i-- > 0;) {
+		const struct mt_calls_break *behind = &space->breaks.items[i];
+
+		if (behind->next && !behind->retired && behind->address == one->address &&
+		    mt_calls_stub_entry(behind) == end)
+			end = behind->next;
+	}
+	if (end == one->next || !stops(one))
+		return one->next;
+	/* Nobody else knows how many hits the program has counted. */
+	mt_array_each (other, &space->breaks)
+		if (other->address == one->address && !other->retired &&
+		    (!stops(other) ? other < one
+				   : other->condition &&
+					 mt_engine_is_limited(&other->condition->given.limits)))
+			return one->next;
+	return end;
 }
 
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -46,6 +46,11 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 bool mt_calls_has_condition(const struct mt_calls_space *space, uint64_t address, const char *text);
 /* At which threads stop that come to the entry ADDRESS; NULL: none. */
 struct mt_calls_break *mt_calls_stopping_break_at(struct mt_calls_space *space, uint64_t address);
+/* Where threads that ONE stops at an entry go on behind all others that may stop them there, if
+ * those can be evaluated by whoever asked for them, and nothing else is done between; else ONE's
+ * next. */
+uint64_t mt_calls_break_end_of_stops(const struct mt_calls_space *space,
+				     const struct mt_calls_break *one);
 /* The one whose int3 stands at ADDRESS; whose stub holds it.  NULL: none. */
 struct mt_calls_break *mt_calls_break_trap(struct mt_calls_space *space, uint64_t address);
 struct mt_calls_break *mt_calls_break_of_stub(struct mt_calls_space *space, uint64_t address);

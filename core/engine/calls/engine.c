@@ -236,6 +236,22 @@ static struct mt_error *on_exec(struct mt_calls_engine *engine, struct mt_calls_
 	return error;
 }
 
+/* The call that hit THERE is in the ring from now on.  Where other triggers stand between that and
+ * what records calls, they are evaluated now as well, by whoever asked for them. */
+static struct mt_error *enter_function(struct mt_calls_engine *engine,
+				       struct mt_calls_thread *thread,
+				       const struct mt_calls_break *there,
+				       struct mt_engine_news *news)
+{
+	const uint64_t next = mt_calls_break_end_of_stops(thread->space, there);
+	uint64_t pc;
+
+	mt_try(mt_calls_enter_function(engine, thread, there, next, &pc));
+	if (pc && next != there->next)
+		news->asked = NULL;
+	return NULL;
+}
+
 static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 				      struct mt_calls_thread *thread, struct mt_calls_break *there,
 				      struct mt_engine_news *news)
@@ -255,6 +271,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 	news->holds = there->condition && there->condition->address && !there->condition->is_left;
 	news->took_ns = mt_calls_break_is_timed(there) ? mt_calls_slow_ns(engine, thread) : 0;
 	mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
+	mt_try(enter_function(engine, thread, there, news));
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
 

@@ -169,27 +169,6 @@ static uint64_t place_of(struct mt_calls_space *space, uint64_t goal)
 	return copy ? copy : goal;
 }
 
-/* *PC stays 0 where there is more to do at the entry, which only the program can. */
-static struct mt_error *enter_function(const struct mt_calls_engine *engine,
-				       const struct mt_calls_thread *thread,
-				       const struct mt_calls_break *one, uint64_t *pc)
-{
-	const struct mt_calls_place *place = mt_calls_place_at(thread->space, one->address);
-	const ssize_t patch = place ? mt_calls_patch_at(place, one->address) : -1;
-	struct user_regs_struct registers;
-
-	if (patch < 0 || !place->written[patch] ||
-	    one->next != place->module->room + place->module->offsets[patch])
-		return NULL;
-	const uint64_t copy = mt_calls_module_copy_of(place->module, (size_t)patch, one->address);
-	if (!copy)
-		return NULL;
-	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
-	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
-	registers.rip = *pc = copy;
-	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
-}
-
 static struct mt_error *enter(struct mt_engine *base, pid_t lwp, bool is_looked_at, uint64_t *goal,
 			      uint64_t *pc)
 {
@@ -207,7 +186,7 @@ static struct mt_error *enter(struct mt_engine *base, pid_t lwp, bool is_looked_
 		*pc = one->copy;
 		return NULL;
 	}
-	mt_try(enter_function(engine, thread, one, pc));
+	mt_try(mt_calls_enter_function(engine, thread, one, one->next, pc));
 	if (*pc && !is_looked_at)
 		return NULL;
 	*pc = 0;

@@ -58,26 +58,6 @@ const uint64_t *mt_calls_missed(struct mt_engine *base, pid_t pid, size_t *count
 	return *count ? space->missed.items : NULL;
 }
 
-void mt_calls_write_entry(const struct mt_calls_engine *engine,
-			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
-			  size_t patch, const struct user_regs_struct *registers)
-{
-	const struct mt_calls_rings *rings = thread->rings;
-	struct mt_call_event event = {
-	    .tsc = mt_clock_tsc(),
-	    .site = place->module->site_base + place->module->file->plan->patches.items[patch].site,
-	    .stack = (uint32_t)registers->rsp - mt_ring_pushed(engine->options.stamps, false)};
-
-	if (!rings || registers->gs_base != mt_calls_slot_address(rings, thread->ring) ||
-	    engine->target->ops->read(engine->target, thread->pid, registers->rsp,
-				      &event.return_address,
-				      sizeof(event.return_address)) != sizeof(event.return_address))
-		return;
-	mt_calls_unwrite(thread, mt_ring_put_entry(mt_calls_ring_here(rings, thread->ring),
-						   rings->ring_bytes, mt_calls_written(thread),
-						   engine->options.stamps, &event));
-}
-
 struct mt_error *mt_calls_record_missed(struct mt_engine *base, pid_t lwp)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
@@ -92,7 +72,7 @@ struct mt_error *mt_calls_record_missed(struct mt_engine *base, pid_t lwp)
 	if (patch < 0 || place->written[patch] ||
 	    !(place->module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY))
 		return NULL;
-	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
+	mt_calls_write_entry(engine, thread, place, (size_t)patch, mt_clock_tsc(), &registers);
 	thread->entered = registers.rip;
 	thread->entered_sp = registers.rsp;
 	thread->entered_written = mt_calls_written(thread);
@@ -151,7 +131,7 @@ struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
 	if (!goal || !is_clean(engine, thread->space, place->module, registers.rip, goal))
 		return NULL;
 	const uint64_t written = thread->rings ? mt_calls_written(thread) : 0;
-	mt_calls_write_entry(engine, thread, place, (size_t)patch, &registers);
+	mt_calls_write_entry(engine, thread, place, (size_t)patch, mt_clock_tsc(), &registers);
 	mt_try(ops->run_to(engine->target, thread->lwp, goal, &arrived));
 	/* A fault or a signal, after which it comes here again. */
 	if (!arrived && thread->rings)

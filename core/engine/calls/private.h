@@ -114,15 +114,26 @@ struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);
 struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
+/* entry.c */
+/* THREAD stands at PATCH, an entry, before the first instruction, with REGISTERS: its call comes
+ * into its ring now, with the time TSC, unless it is not to be recorded.  It is not to record it
+ * once more. */
+void mt_calls_write_entry(const struct mt_calls_engine *engine,
+			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
+			  size_t patch, uint64_t tsc, const struct user_regs_struct *registers);
+/* THREAD, stopped since its held_tsc or only just, has passed ONE's stub, and was to go on at NEXT.
+ * Where that is the trampoline of an entry, the call is written, with that time, and *PC is where
+ * the thread goes on, behind the code that would have recorded it; else *PC stays 0.  Errors: the
+ * target's. */
+struct mt_error *mt_calls_enter_function(const struct mt_calls_engine *engine,
+					 const struct mt_calls_thread *thread,
+					 const struct mt_calls_break *one, uint64_t next,
+					 uint64_t *pc);
+
 /* functions.c */
 /* See each_function() in engine/engine.h. */
 struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
 					mt_engine_function_found *found, void *context);
-/* A thread that stands at an entry, before the first instruction, with REGISTERS: its call comes
- * into its ring now, unless it is not to be recorded. */
-void mt_calls_write_entry(const struct mt_calls_engine *engine,
-			  const struct mt_calls_thread *thread, const struct mt_calls_place *place,
-			  size_t patch, const struct user_regs_struct *registers);
 /* An entry whose jump a breakpoint of the debugger's keeps out: see missed.c. */
 bool mt_calls_is_missed(const struct mt_calls_space *space, uint64_t address);
 /* Whether it stands at the entry yet whose call was recorded so. */
