@@ -189,6 +189,7 @@ bench-calls: all
 	@scripts/install-deps --report bench
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_calls
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_triggers
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_words
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_pauses
 
 lint:

@@ -76,6 +76,7 @@ struct mt_asm {
 	bool reads;           /* of memory, in this code */
 	bool computes;        /* floating-point numbers, likewise */
 	unsigned slots, most; /* in use now, and at the most */
+	unsigned kept; /* of those in use: the first so many, until strings have their bytes */
 	unsigned frame_slots; /* that there is room for */
 	bool has_reads;       /* it is known that there are reads */
 	bool has_room;        /* and registers to be saved, for these or for floats */
@@ -163,6 +164,8 @@ void mt_asm_jump_if_stampless(struct mt_asm *to, struct mt_asm_label *label);
 /* rax becomes what lies at rax: the lowest SIZE bytes (1 to 8) of it; TRUSTED: the memory is there.
  */
 void mt_asm_read(struct mt_asm *to, uint8_t size, bool trusted);
+/* The page of the address in rax is not known to be there; rcx and rdx go. */
+void mt_asm_jump_unless_noted(struct mt_asm *to, struct mt_asm_label *label);
 /* What was put off. */
 void mt_asm_read_out_of_line(struct mt_asm *to);
 /* rdi, rsi, and r8 to r11 into the frame. */
@@ -218,13 +221,16 @@ struct mt_asm_recorded {
 	uint32_t site;
 	unsigned slot;
 };
-#define MT_ASM_MOST_WAITING 6u /* with the entry 14 slots of the ring: rows count up to 15 */
+#define MT_ASM_MOST_TOGETHER 7u /* 14 slots of the ring: rows count up to 15 */
+#define MT_ASM_MOST_WAITING  (MT_ASM_MOST_TOGETHER - 1)
 
 struct mt_compiler {
 	struct mt_asm code;
 	struct mt_eval eval;
 	struct mt_asm_recorded waiting[MT_ASM_MOST_WAITING]; /* slots one behind the other */
 	unsigned waiting_count;
+	/* Whose bytes, and pointer, may be recorded with the function's entry; NULL: none. */
+	const struct mt_condition_value *last_string;
 	/* Those that a member was found by. */
 	struct mt_virtual_base bases[MT_MOST_VIRTUAL_BASES];
 	unsigned base_count;
@@ -343,6 +349,14 @@ void mt_compile_waiting(struct mt_compiler *compiler);
 /* The same, and the function's entry if that is to be recorded here: then what comes next is for a
  * trampoline that records nothing. */
 void mt_compile_entry(struct mt_compiler *compiler);
+/* The entry is not to be recorded here. */
+void mt_asm_jump_unless_recording(struct mt_asm *to, struct mt_asm_label *label);
+/* COUNT values, with the entry up to MT_ASM_MOST_TOGETHER, in one reservation. */
+void mt_asm_record_with_entry(struct mt_asm *to, const struct mt_asm_recorded *values,
+			      unsigned count);
+/* Behind that: to the trampoline, behind its recording.  What comes next is for one that records
+ * nothing. */
+void mt_asm_go_behind(struct mt_asm *to);
 /* rax, which rcx has afterwards, becomes the value of SITE's. */
 struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site);
 
@@ -354,6 +368,9 @@ struct mt_error *mt_compile_text(struct mt_compiler *compiler, struct mt_operand
 /* The bytes of a value that is a string. */
 struct mt_error *mt_compile_string(struct mt_compiler *compiler,
 				   const struct mt_condition_value *value);
+/* The same of the last one, and of what waits; where that can be, with the function's entry. */
+struct mt_error *mt_compile_last_string(struct mt_compiler *compiler,
+					const struct mt_condition_value *value);
 
 /* strings.c */
 /* A call of $_strlen. */

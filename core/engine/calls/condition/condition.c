@@ -48,25 +48,29 @@ static void count_error(struct mt_asm *code, struct mt_asm_label *which, size_t 
 static struct mt_error *record_values(struct mt_compiler *compiler)
 {
 	const struct mt_condition_place *place = &compiler->code.place;
-	bool has_strings = false;
+	struct mt_condition_value *last = NULL;
 
+	for (size_t i = 0; i < place->value_count; i++)
+		if (place->values[i].is_string)
+			last = &place->values[i];
+	if (place->entry_site)
+		compiler->last_string = last;
 	for (size_t i = 0; i < place->value_count; i++) {
 		compiler->eval.program = place->values[i].expr->program;
 		compiler->eval.language = place->values[i].expr->language;
 		mt_try(mt_compile_recorded(compiler, &place->values[i]));
 	}
-	for (size_t i = 0; i < place->value_count; i++)
-		has_strings |= place->values[i].is_string;
-	if (!has_strings) {
+	if (!last) {
 		mt_compile_entry(compiler);
 		return NULL;
 	}
-	mt_compile_waiting(compiler);
 	/* What cannot be read ends it all: numbers come first. */
-	for (size_t i = 0; i < place->value_count; i++)
-		if (place->values[i].is_string)
-			mt_try(mt_compile_string(compiler, &place->values[i]));
-	return NULL;
+	for (struct mt_condition_value *value = place->values; value < last; value++)
+		if (value->is_string) {
+			mt_compile_waiting(compiler);
+			mt_try(mt_compile_string(compiler, value));
+		}
+	return mt_compile_last_string(compiler, last);
 }
 
 /* What goes on straight is what does not hold, which is the rule; ROOT NULL: nothing is asked. */

@@ -39,9 +39,8 @@
 /* [rcx+…] in a struct mt_condition_errors. */
 #define IN_ERRORS(member) ((uint8_t)offsetof(struct mt_condition_errors, member))
 
-static void check(struct mt_asm *to, struct mt_asm_read *site)
+void mt_asm_jump_unless_noted(struct mt_asm *to, struct mt_asm_label *label)
 {
-	site->check = mt_asm_here(to);
 	mt_asm(to, 0x48, 0x89, 0xc1);             /* mov rcx, rax */
 	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT); /* shr rcx, 12 */
 	mt_asm(to, 0x48, 0xf7, 0xd1);             /* not rcx */
@@ -52,7 +51,13 @@ static void check(struct mt_asm *to, struct mt_asm_read *site)
 	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);      /* and edx, 7 */
 	mt_asm(to, 0x65, 0x48, 0x3b, 0x0c, 0xd5);       /* cmp rcx, gs:[rdx*8+pages] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
-	mt_asm_jump(to, MT_ASM_NOT_EQUAL, &site->unknown);
+	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
+}
+
+static void check(struct mt_asm *to, struct mt_asm_read *site)
+{
+	site->check = mt_asm_here(to);
+	mt_asm_jump_unless_noted(to, &site->unknown);
 	site->back = mt_asm_here(to);
 }
 

@@ -145,7 +145,7 @@ static void put(struct mt_asm *to, const struct mt_asm_recorded *values, unsigne
 			put_full(to, &values[i]);
 	else
 		put_sampled(to, values, count, false);
-	to->slots = values[0].slot;
+	to->slots = values[0].slot > to->kept ? values[0].slot : to->kept;
 }
 
 struct mt_error *mt_asm_record(struct mt_asm *to, uint32_t site)
@@ -163,25 +163,45 @@ void mt_compile_waiting(struct mt_compiler *compiler)
 	compiler->waiting_count = 0;
 }
 
+void mt_asm_jump_unless_recording(struct mt_asm *to, struct mt_asm_label *label)
+{
+	mt_asm(to, 0x80, 0x3d); /* cmp byte [rip+…], 0xb8: of mov eax, … */
+	to->out->recording = mt_asm_here(to);
+	mt_asm_imm32(to, 0);
+	mt_asm(to, MT_CONDITION_RECORDS);
+	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
+}
+
+void mt_asm_record_with_entry(struct mt_asm *to, const struct mt_asm_recorded *values,
+			      unsigned count)
+{
+	if (to->has_entered) { /* of another way, which has left the code before */
+		to->has_entered = false;
+		mt_asm_go_on(to);
+	}
+	put_sampled(to, values, count, true);
+}
+
+void mt_asm_go_behind(struct mt_asm *to)
+{
+	mt_asm_leave(to);
+	mt_asm(to, 0xe9); /* jmp … */
+	to->out->behind = mt_asm_here(to);
+	mt_asm_imm32(to, 0);
+	to->has_entered = false;
+	mt_asm_go_on(to);
+}
+
 void mt_compile_entry(struct mt_compiler *compiler)
 {
 	struct mt_asm *code = &compiler->code;
 	struct mt_asm_label muted = {0};
 
 	if (code->place.entry_site && compiler->waiting_count) {
-		mt_asm(code, 0x80, 0x3d); /* cmp byte [rip+…], 0xb8: of mov eax, … */
-		code->out->recording = mt_asm_here(code);
-		mt_asm_imm32(code, 0);
-		mt_asm(code, MT_CONDITION_RECORDS);
-		mt_asm_jump(code, MT_ASM_NOT_EQUAL, &muted);
-		put_sampled(code, compiler->waiting, compiler->waiting_count, true);
-		mt_asm_leave(code);
-		mt_asm(code, 0xe9); /* jmp … */
-		code->out->behind = mt_asm_here(code);
-		mt_asm_imm32(code, 0);
+		mt_asm_jump_unless_recording(code, &muted);
+		mt_asm_record_with_entry(code, compiler->waiting, compiler->waiting_count);
+		mt_asm_go_behind(code);
 		mt_asm_bind(code, &muted);
-		code->has_entered = false;
-		mt_asm_go_on(code);
 	}
 	mt_compile_waiting(compiler);
 }
@@ -193,7 +213,7 @@ static size_t ways_out(const struct mt_asm *code)
 	       code->unset.jumps.count + code->undecided.jumps.count;
 }
 
-/* Code that leaves what is computed in rax. */
+/* Code that leaves what is computed in rax; a string's pointer has its slot besides. */
 static struct mt_error *compile_number(struct mt_compiler *compiler,
 				       struct mt_condition_value *value)
 {
@@ -226,10 +246,13 @@ struct mt_error *mt_compile_recorded(struct mt_compiler *compiler, struct mt_con
 	mt_try(compile_number(compiler, value));
 	value->may_miss = ways_out(code) != ways;
 	if (value->is_string)
+		code->kept = code->slots;
+	if (value->is_string && (value->text.is_text || value != compiler->last_string))
 		return mt_asm_record(code, value->site);
 	waits = &compiler->waiting[compiler->waiting_count];
-	waits->site = value->site;
-	mt_try(mt_asm_save(code, &waits->slot));
+	*waits = (struct mt_asm_recorded){value->site, value->slot};
+	if (!value->is_string)
+		mt_try(mt_asm_save(code, &waits->slot));
 	compiler->waiting_count++;
 	return NULL;
 }

@@ -8,8 +8,10 @@
 #include <dwarf.h>
 
 /* No object begins there, so what is found by it is relative to it. */
-#define NOWHERE    (1ull << 56)
-#define NULL_BYTES 4096u /* a null pointer is no failure */
+#define NOWHERE     (1ull << 56)
+#define NULL_BYTES  4096u /* a null pointer is no failure */
+#define PAGE_BYTES  4096u
+#define WORDS_BYTES (MT_RECORDED_STRING_WORDS * (unsigned)sizeof(uint64_t))
 
 /* ---- Strings of libraries ---- */
 
@@ -215,4 +217,78 @@ struct mt_error *mt_compile_string(struct mt_compiler *compiler,
 	if (!error)
 		code->slots = slots;
 	return error;
+}
+
+/* rax: where the first word of a string lies. */
+static void jump_unless_in_a_noted_page(struct mt_asm *to, struct mt_asm_label *label)
+{
+	mt_asm(to, 0x89, 0xc1); /* mov ecx, eax */
+	mt_asm(to, 0x81, 0xe1); /* and ecx, 4095 */
+	mt_asm_imm32(to, PAGE_BYTES - 1);
+	mt_asm(to, 0x81, 0xf9); /* cmp ecx, … */
+	mt_asm_imm32(to, PAGE_BYTES - WORDS_BYTES);
+	mt_asm_jump(to, MT_ASM_ABOVE, label);
+	mt_asm_jump_unless_noted(to, label);
+}
+
+/* What waits, the words up to the one with a NUL, and the function's entry.  Nothing is done yet
+ * for who goes to OTHER. */
+static struct mt_error *record_with_entry(struct mt_compiler *compiler,
+					  const struct mt_condition_value *value,
+					  struct mt_asm_label *other)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label ends[MT_RECORDED_STRING_WORDS + 1] = {0}, whole = {0};
+	struct mt_asm_recorded all[MT_ASM_MOST_TOGETHER];
+	const unsigned before = compiler->waiting_count;
+	unsigned address;
+
+	memcpy(all, compiler->waiting, before * sizeof(all[0]));
+	mt_asm_jump_unless_recording(code, other);
+	mt_asm_peek(code, MT_ASM_RAX, value->slot);
+	jump_if_null(code, &ends[0]);
+	mt_asm(code, 0x48, 0x83, 0xe0, 0xf8); /* and rax, -8 */
+	mt_try(mt_asm_save(code, &address));
+	jump_unless_in_a_noted_page(code, other);
+	for (uint32_t i = 0; i < MT_RECORDED_STRING_WORDS; i++) {
+		struct mt_asm_recorded *word = &all[before + i];
+
+		word->site = value->site + 1 + i;
+		mt_asm_peek(code, MT_ASM_RAX, address);
+		/* mov rax, [rax+…] */
+		mt_asm(code, 0x48, 0x8b, 0x40, (uint8_t)(i * sizeof(uint64_t)));
+		if (i == 0)
+			hide_bytes_before(code, value->slot);
+		mt_try(mt_asm_save(code, &word->slot));
+		mt_asm(code, 0x48, 0x89, 0xc1); /* mov rcx, rax */
+		if (i + 1 < MT_RECORDED_STRING_WORDS)
+			jump_if_it_has_a_nul(code, &ends[i + 1]);
+	}
+	for (unsigned words = MT_RECORDED_STRING_WORDS + 1; words-- > 0;) {
+		mt_asm_bind(code, &ends[words]);
+		mt_asm_record_with_entry(code, all, before + words);
+		if (words)
+			mt_asm_jump(code, MT_ASM_ALWAYS, &whole);
+	}
+	mt_asm_bind(code, &whole);
+	mt_asm_go_behind(code);
+	return NULL;
+}
+
+struct mt_error *mt_compile_last_string(struct mt_compiler *compiler,
+					const struct mt_condition_value *value)
+{
+	struct mt_asm *code = &compiler->code;
+	const unsigned slots = code->slots;
+	struct mt_asm_label other = {0};
+
+	if (compiler->waiting_count + MT_RECORDED_STRING_WORDS >= MT_ASM_MOST_TOGETHER)
+		mt_compile_waiting(compiler);
+	if (value == compiler->last_string && !value->text.is_text) {
+		mt_try(record_with_entry(compiler, value, &other));
+		mt_asm_bind(code, &other);
+		code->slots = slots;
+	}
+	mt_compile_waiting(compiler);
+	return mt_compile_string(compiler, value);
 }
