@@ -30,18 +30,20 @@ struct view {
 	int no_browser, offline;
 };
 
-/* Finds the latest file in this directory that can be shown. */
+/* Names of files in this directory that can be shown. */
+static const char *const timelines[] = {"*.fxt", "*.pftrace", "*.fxt.gz", "*.pftrace.gz", NULL};
+static const char *const pages[] = {"*.perf", "*" PAGE, NULL};
+
+/* Finds the latest one. */
 static struct mt_error *find_latest(bool offline, struct mt_str *path)
 {
 	struct timespec latest = {0};
 	struct stat status;
 	glob_t found = {0};
-	int error = glob(offline ? "*.perf" : "*.fxt", 0, NULL, &found);
 
-	if (error != GLOB_NOSPACE && offline)
-		error = glob("*" PAGE, error ? 0 : GLOB_APPEND, NULL, &found);
-	if (error == GLOB_NOSPACE)
-		return mt_error_no_memory();
+	for (const char *const *name = offline ? pages : timelines; *name; name++)
+		if (glob(*name, found.gl_pathc ? GLOB_APPEND : 0, NULL, &found) == GLOB_NOSPACE)
+			return mt_error_no_memory();
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		if (stat(found.gl_pathv[i], &status) < 0 || status.st_mtim.tv_sec < latest.tv_sec ||
 		    (status.st_mtim.tv_sec == latest.tv_sec &&
@@ -58,7 +60,7 @@ static struct mt_error *find_latest(bool offline, struct mt_str *path)
 		   ? NULL
 		   : mt_error_new(MT_ERROR_NOT_FOUND, "no %s in this directory: give a FILE",
 				  offline ? "recording (*.perf) or page (*.html)"
-					  : "timeline (*.fxt)");
+					  : "timeline (*.fxt or *.pftrace)");
 }
 
 /* Starts the helper with its output to OUTPUT.  Returns an errno value. */
@@ -238,8 +240,9 @@ const struct mt_command mt_command_view = {
     .usage = "[--no-browser] [--offline] [FILE]",
     .help =
 	"Open FILE in the Perfetto UI; by default the latest timeline of this session, or else\n"
-	"in this directory (*.fxt).  The page comes from ui.perfetto.dev; it fetches the file from port 9001 of\n"
-	"127.0.0.1, once and within five minutes, and sends it nowhere.\n"
+	"in this directory (*.fxt and *.pftrace, also with .gz behind).  The page comes from\n"
+	"ui.perfetto.dev; it fetches the file from port 9001 of 127.0.0.1, once and within five\n"
+	"minutes, and sends it nowhere.\n"
 	"\n"
 	"Options:\n"
 	"  --no-browser  only print the address to open\n"

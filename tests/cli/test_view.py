@@ -64,17 +64,18 @@ def is_refused(address, status, **headers):
     return refused.value.code == status
 
 
-def test_serves_the_latest_once(run_mtdb, tmp_path, port):
-    for age, name in enumerate(["new.fxt", "old one.fxt"]):
+@pytest.mark.parametrize("ending", ["fxt", "pftrace", "fxt.gz"])
+def test_serves_the_latest_once(run_mtdb, tmp_path, port, ending):
+    for age, name in enumerate([f"new.{ending}", "old one.fxt", "old.pftrace"]):
         (tmp_path / name).write_bytes(name.encode() * 1000)
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     done = run_mtdb("view", "--no-browser", cwd=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
     address = address_in(done.stdout)
-    assert f"{UI}/#!/?url={address}" in done.stdout and address.endswith("/new.fxt")
-    assert is_refused(address.replace("new", "old%20one"), 404)
+    assert f"{UI}/#!/?url={address}" in done.stdout and address.endswith(f"/new.{ending}")
+    assert is_refused(address.replace(f"new.{ending}", "old%20one.fxt"), 404)
     headers, body = fetch(address, Origin=UI)
-    assert body == b"new.fxt" * 1000
+    assert body == f"new.{ending}".encode() * 1000
     assert headers["Access-Control-Allow-Origin"] == UI
 
 
