@@ -55,7 +55,7 @@ static struct mt_error *create(struct mt_target *target, const struct mt_engine_
 static void thread_destroy(struct mt_pt_engine *engine, struct mt_pt_thread *thread)
 {
 	HASH_DEL(engine->threads, thread);
-	mt_pt_close_breaks(thread);
+	mt_register_breaks_close(&thread->breaks);
 	mt_pt_buffer_close(engine, mt_pt_buffer_of(engine, thread->lwp));
 	free(thread);
 }
@@ -204,7 +204,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	news->pc = thread->pc;
 	news->ordinary = mt_pt_has_resumed(engine, thread) && stop->kind == MT_STOP_INTERRUPTED;
 	mt_pt_note_pause(engine, thread, stop);
-	news->breakpoint = mt_pt_is_break(thread, stop, &news->pc);
+	news->breakpoint = mt_register_breaks_hit(&thread->breaks, stop, &news->pc);
 	if (news->breakpoint)
 		mt_try(mt_pt_note_hit(engine, thread, news->pc));
 	if (stop->kind == MT_STOP_EXEC)

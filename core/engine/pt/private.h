@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "engine/engine.h"
 #include "engine/pt/pause.h"
+#include "engine/register_break.h"
 #include "kernel/aux_ring.h"
 #include "kernel/clock.h"
 #include "kernel/pmu.h"
@@ -43,18 +44,6 @@ struct mt_pt_buffer {
 	uint64_t tsc;
 };
 
-/* Where threads of a process are to stop, and an event that has one do so. */
-struct mt_pt_site {
-	pid_t pid;
-	uint64_t address;
-};
-
-struct mt_pt_break {
-	uint64_t address;
-	uint64_t hits; /* that were reported */
-	int fd;
-};
-
 struct mt_pt_thread {
 	pid_t pid, lwp;
 	uint64_t pc; /* where it stood last */
@@ -64,7 +53,7 @@ struct mt_pt_thread {
 	bool signalled; /* it stands for such a signal */
 	bool paused;    /* its trace is, or may be */
 	bool resuming;  /* until it stops again */
-	MT_ARRAY(struct mt_pt_break) breaks;
+	mt_register_breaks breaks;
 	UT_hash_handle hh;
 };
 
@@ -77,7 +66,7 @@ struct mt_pt_engine {
 	struct mt_perf_clock clock;
 	struct mt_pt_thread *threads; /* by lwp */
 	struct mt_pt_buffer *rings;
-	MT_ARRAY(struct mt_pt_site) sites;
+	mt_break_sites sites;
 	struct mt_str filter; /* for the kernel; empty: none, or not made yet */
 	uint32_t next_idx;
 	bool kernel_is_told;
@@ -127,11 +116,8 @@ struct mt_error *mt_pt_set_breakpoint(struct mt_engine *base, pid_t pid, uint64_
 void mt_pt_clear_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address);
 /* Those of its process, on a thread that stands still.  Errors: as mt_perf_event_open(). */
 struct mt_error *mt_pt_add_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
-void mt_pt_close_breaks(struct mt_pt_thread *thread);
 /* The thread called execve. */
 void mt_pt_forget_breaks(struct mt_pt_engine *engine, struct mt_pt_thread *thread);
-/* The stop is for the one at *address. */
-bool mt_pt_is_break(struct mt_pt_thread *thread, const struct mt_stop *stop, uint64_t *address);
 
 /* pause.c */
 /* As the op. */
