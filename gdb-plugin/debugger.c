@@ -196,7 +196,7 @@ static void taken(void *context, const struct mt_live_written *snapshot,
 	mt_registries_taken(snapshot, recording);
 }
 
-static const char *const engines[] = {"auto", "calls", "pt", NULL};
+static const char *const engines[] = {"auto", "calls", "pt", "sample", NULL};
 
 static const struct mt_live_debugger_ops ops = {
     .engines = engines,

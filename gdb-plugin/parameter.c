@@ -39,7 +39,7 @@ static struct mt_error *check_events(const char *text)
 		   : NULL;
 }
 
-static const char *const engines[] = {"auto", "calls", "pt", NULL};
+static const char *const engines[] = {"auto", "calls", "pt", "sample", NULL};
 static const char *const stamps[] = {"sampled", "full", NULL};
 
 static struct parameter parameters[MT_LIVE_SETTINGS] = {

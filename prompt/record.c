@@ -257,7 +257,7 @@ static void set_result(void *context)
 	mt_value_destroy(value);
 }
 
-static const char *const engines[] = {"auto", "calls", NULL};
+static const char *const engines[] = {"auto", "calls", "sample", NULL};
 
 static const struct mt_live_debugger_ops ops = {
     .engines = engines,

@@ -48,7 +48,7 @@ static struct mt_error *take_options(int argc, char **argv, const struct option 
 	return NULL;
 }
 
-static const char *const start_options[] = {"-engine auto|calls|pt", "-size SIZE",
+static const char *const start_options[] = {"-engine auto|calls|pt|sample", "-size SIZE",
 					    "-threads all|current", "-timestamps sampled|full",
 					    NULL};
 
@@ -86,8 +86,8 @@ const struct mt_command mt_command_start = {
 	"stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
 	"calls.\n\n"
 	"Options:\n"
-	"  -engine ENGINE      auto or calls, in GDB also pt (default: auto; in GDB, set mtrace\n"
-	"                      engine)\n"
+	"  -engine ENGINE      auto, calls or sample, in GDB also pt (default: auto; in GDB, set\n"
+	"                      mtrace engine)\n"
 	"  -size SIZE          of each thread's ring, such as 16M (default: 4M; in GDB,\n"
 	"                      set mtrace buffer-size)\n"
 	"  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"

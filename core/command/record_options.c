@@ -18,6 +18,7 @@ void mt_record_options_init(struct mt_record_options *record)
 {
 	*record = (struct mt_record_options){.ready = -1, .throttle = (char *)record};
 	mt_pt_options_init(&record->pt);
+	mt_sample_options_init(&record->sample);
 	const struct poptOption table[] = {
 	    {"engine", 'e', POPT_ARG_STRING, &record->session.engine_name, 0, NULL, NULL},
 	    {"output", 'o', POPT_ARG_STRING, &record->output, 0, NULL, NULL},
@@ -40,6 +41,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"throttle", 0, POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &record->throttle, 0, NULL,
 	     NULL},
 	    {NULL, 0, POPT_ARG_INCLUDE_TABLE, record->pt.table, 0, NULL, NULL},
+	    {NULL, 0, POPT_ARG_INCLUDE_TABLE, record->sample.table, 0, NULL, NULL},
 	    {"follow-forks", 0, POPT_ARG_NONE, &record->follow_forks, 0, NULL, NULL},
 	    {"ready-fd", 0, POPT_ARG_STRING, &record->ready_fd, 0, NULL, NULL},
 	    POPT_TABLEEND,
@@ -74,6 +76,7 @@ void mt_record_options_deinit(struct mt_record_options *record)
 	if (is_throttled(record))
 		free(record->throttle);
 	mt_pt_options_deinit(&record->pt);
+	mt_sample_options_deinit(&record->sample);
 	free_list(record->session.triggers);
 	free_list(record->session.arguments);
 	free_list(record->session.results);
@@ -122,6 +125,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 	engine->follow_forks = record->follow_forks;
 	record->session.pending = record->pending;
 	record->session.no_open_args = record->no_open_args;
+	mt_try(mt_sample_options_apply(&record->sample, &engine->sample));
 	return mt_pt_options_apply(&record->pt, &engine->pt);
 }
 

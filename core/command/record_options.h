@@ -5,9 +5,10 @@
 
 #include "command/arguments.h"
 #include "command/pt_options.h"
+#include "command/sample_options.h"
 #include "session/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 25
+#define MT_RECORD_OPTIONS_TABLE 26
 
 struct mt_record_options {
 	struct mt_session_options session; /* what was given, once it is applied */
@@ -16,6 +17,7 @@ struct mt_record_options {
 	char *throttle; /* points to this struct: not given; NULL: given without a value */
 	int follow_forks, pending, no_open_args;
 	struct mt_pt_options pt;
+	struct mt_sample_options sample;
 	int ready; /* its file descriptor; -1: none */
 	struct poptOption table[MT_RECORD_OPTIONS_TABLE];
 };
@@ -32,14 +34,15 @@ struct mt_record_options {
 	    "--space=SIZE", "--trigger=LOCATION", "--args=FUNCTION", "--returns=FUNCTION",         \
 	    "--no-open-args", "--pending", "--watch=PLACE", "--events=KINDS", "--counter=NAME",    \
 	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
-	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS
+	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS,              \
+	    MT_SAMPLE_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                      \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"      \
 	"                          standard output)\n"                                              \
 	"  -f, --format=FORMAT     fxt, pftrace, json, speedscope, html, text or folded\n"          \
 	"                          (default: from FILE's extension)\n"                              \
 	"  -r, --record=FILE       keep the recording too, for decode, history and perf script\n"   \
-	"  -e, --engine=ENGINE     auto (default), pt, calls or step\n"                             \
+	"  -e, --engine=ENGINE     auto (default), pt, calls, sample or step\n"                     \
 	"  -s, --size=SIZE         per-thread ring size, as in 512k or 16M (default: 4M)\n"         \
 	"  --space=SIZE            behind so much of the recording take no snapshots but that of\n" \
 	"                          the end, or of a crash (default: half of what is free)\n"        \
@@ -75,6 +78,7 @@ struct mt_record_options {
 	"  --no-functions=GLOB     calls: record no functions of this name\n"                       \
 	"  --throttle[=SECONDS]    calls: stop recording functions that alone would fill a ring\n"  \
 	"                          within SECONDS (default: 1)\n" MT_PT_OPTIONS_HELP                \
+	    MT_SAMPLE_OPTIONS_HELP                                                                  \
 	"  --follow-forks          record child processes too (default: they run untraced)\n"       \
 	"  --ready-fd=NUMBER       write a line to this file descriptor once recording has\n"       \
 	"                          begun, and close it\n"

@@ -144,7 +144,8 @@ static struct mt_error *tolerate_empty_recording(struct run *run, struct mt_erro
 	struct mt_session_result result = mt_session_result(run->session);
 
 	if (!error || mt_error_code(error) != MT_ERROR_UNSUPPORTED ||
-	    (strcmp(result.engine, "calls") != 0 && !result.untraced))
+	    (strcmp(result.engine, "calls") != 0 && strcmp(result.engine, "sample") != 0 &&
+	     !result.untraced))
 		return error;
 	mt_log(run->context->log, MT_LOG_WARNING, "no timeline written: %s",
 	       mt_error_message(error));

@@ -15,6 +15,10 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 		return mt_error_new(MT_ERROR_UNSUPPORTED,
 				    "%s contains no calls: none of the selected functions ran",
 				    path);
+	if (mt_recording_was_sampled(recording) && !mt_recording_pt(recording)->present)
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "%s contains no samples: nothing ran for as long as two lie apart", path);
 	if (!mt_recording_pt(recording)->present)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
@@ -83,13 +87,13 @@ static struct mt_error *decode(struct mt_decode_run *run)
 					mt_time_conversion_is_known(&info->conversion));
 	if (run->options->side_tracks_first)
 		mt_try(mt_decode_side_tracks(run));
-	if (is_of_samples)
-		return mt_decode_samples(run);
-	mt_try(mt_decode_values(run));
 	mt_try(mt_decode_find_hits(run));
 	mt_try(mt_hits_filter_create(run, &run->reasons));
 	if (run->reasons)
 		run->calls_sink = mt_hits_filter_sink(run->reasons);
+	if (is_of_samples)
+		return mt_decode_samples(run);
+	mt_try(mt_decode_values(run));
 	if (!is_of_calls)
 		return mt_recording_auxtrace_count(run->recording) ? mt_decode_pt(run) : NULL;
 	mt_try(mt_words_filter_create(run, &run->words));

@@ -33,6 +33,7 @@ struct sampled_thread {
 	const records *departures;
 	struct mt_sampling sampling; /* `samples`: of the thread */
 	const struct mt_epoch *epoch;
+	size_t next_note;                    /* of the thread's */
 	MT_ARRAY(struct level) open, levels; /* outermost first */
 	mt_sample_frames frames;
 	uint8_t buffer[MT_STACK_SAMPLE_BYTES];
@@ -98,7 +99,7 @@ static bool is_same(const struct level *open, const struct level *level)
 
 static struct mt_error *close_to(struct sampled_thread *it, size_t count, uint64_t time_ns)
 {
-	const struct mt_slice_sink *sink = &it->run->sink;
+	const struct mt_slice_sink *sink = &it->run->calls_sink;
 
 	while (it->open.count > count) {
 		const struct level *level = &it->open.items[--it->open.count];
@@ -129,7 +130,7 @@ static struct mt_error *open_level(struct sampled_thread *it, const struct level
 				   uint64_t time_ns)
 {
 	const struct mt_symbolizer *symbolizer = &it->epoch->symbolizer.symbolizer;
-	const struct mt_slice_sink *sink = &it->run->sink;
+	const struct mt_slice_sink *sink = &it->run->calls_sink;
 	struct mt_slice slice = {
 	    .time_ns = time_ns,
 	    .kind = level->inlined ? MT_SLICE_INLINED : MT_SLICE_CALL,
@@ -166,9 +167,52 @@ static struct mt_error *show_sample(struct sampled_thread *it, const struct mt_s
 	mt_try(close_to(it, same, record->time_ns));
 	for (; same < it->levels.count; same++)
 		mt_try(open_level(it, &it->levels.items[same], record->time_ns));
+	const bool is_stop = mt_recording_event_is_stop(it->run->recording, record->sample.event);
 	mt_array_each (level, &it->open)
-		level->samples++;
+		level->samples += !is_stop;
 	it->run->stats.events++;
+	return NULL;
+}
+
+/* What happened to the thread is known to the moment.  False: NOTE is nothing of the kind. */
+static bool instant_of_note(const struct mt_decode_run *run, const struct mt_sideband *note,
+			    struct mt_instant *instant)
+{
+	*instant = (struct mt_instant){
+	    .time_ns = note->time_ns,
+	    .detail = (uint32_t)note->sample.weight,
+	    .value = note->sample.weight,
+	    .address = note->sample.ip,
+	};
+	switch (mt_decode_note_of(run, note)) {
+	case MT_NOTE_SIGNAL:
+		instant->kind = MT_INSTANT_SIGNAL;
+		instant->value = note->sample.address;
+		return true;
+	case MT_NOTE_TRIGGER:
+		instant->kind = MT_INSTANT_TRIGGER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct mt_error *put_notes(struct sampled_thread *it, uint64_t until_ns)
+{
+	const struct mt_slice_sink *sink = &it->run->calls_sink;
+	const struct mt_process_thread *thread = it->thread;
+	struct mt_instant instant;
+
+	for (; it->next_note < thread->notes.count; it->next_note++) {
+		const struct mt_sideband *note = thread->notes.items[it->next_note];
+
+		if (note->time_ns > until_ns)
+			break;
+		if (!instant_of_note(it->run, note, &instant))
+			continue;
+		mt_decode_name_instant(it->run, thread, &instant);
+		mt_try(sink->ops->instant(sink->self, &instant));
+	}
 	return NULL;
 }
 
@@ -211,9 +255,26 @@ static uint64_t end_of(const struct sampled_thread *it, size_t index)
 	return departure_ns < end_ns ? departure_ns : end_ns;
 }
 
+static struct mt_thread_segment segment_of(const struct sampled_thread *it)
+{
+	struct mt_thread_segment segment = {.begin_ns = it->samples[0]->time_ns,
+					    .end_ns = end_of(it, it->sampling.samples - 1)};
+	struct mt_instant instant;
+
+	mt_array_each (note, &it->thread->notes) {
+		if (!instant_of_note(it->run, *note, &instant) || !mt_decode_has_time(*note))
+			continue;
+		if (instant.time_ns < segment.begin_ns)
+			segment.begin_ns = instant.time_ns;
+		if (instant.time_ns > segment.end_ns)
+			segment.end_ns = instant.time_ns;
+	}
+	return segment;
+}
+
 static struct mt_error *show_thread(struct sampled_thread *it)
 {
-	const struct mt_slice_sink *sink = &it->run->sink;
+	const struct mt_slice_sink *sink = &it->run->calls_sink;
 	const size_t count = it->sampling.samples;
 	const struct mt_thread thread = {
 	    .pid = it->thread->pid,
@@ -222,8 +283,7 @@ static struct mt_error *show_thread(struct sampled_thread *it)
 	    .process = mt_processes_name_of(it->run->processes, it->thread),
 	    .sampling = mt_arena_copy(&it->run->arena, &it->sampling, sizeof(it->sampling)),
 	};
-	const struct mt_thread_segment segment = {.begin_ns = it->samples[0]->time_ns,
-						  .end_ns = end_of(it, count - 1)};
+	const struct mt_thread_segment segment = segment_of(it);
 
 	if (!thread.sampling)
 		return mt_error_no_memory();
@@ -234,10 +294,14 @@ static struct mt_error *show_thread(struct sampled_thread *it)
 
 		mt_try(mt_progress_step(it->run->options->progress, "decoding",
 					it->run->stats.events, it->run->bytes_total));
+		mt_try(put_notes(it, it->samples[i]->time_ns));
 		mt_try(show_sample(it, it->samples[i]));
-		if (i + 1 == count || end_ns < it->samples[i + 1]->time_ns)
-			mt_try(close_to(it, 0, end_ns));
+		if (i + 1 < count && end_ns == it->samples[i + 1]->time_ns)
+			continue;
+		mt_try(put_notes(it, end_ns));
+		mt_try(close_to(it, 0, end_ns));
 	}
+	mt_try(put_notes(it, INT64_MAX));
 	it->run->stats.threads++;
 	return sink->ops->segment_end(sink->self, &segment);
 }
@@ -291,15 +355,20 @@ static struct mt_error *measure(const records *all, uint32_t event, uint64_t *pe
 static struct mt_error *describe(struct mt_decode_run *run, const records *all)
 {
 	struct mt_sampling *sampling = &run->stats.sampling;
-	const uint32_t first = all->items[0]->sample.event;
+	uint32_t first = all->items[0]->sample.event;
 
+	for (size_t i = 0; i < all->count; i++)
+		if (!mt_recording_event_is_stop(run->recording, all->items[i]->sample.event)) {
+			first = all->items[i]->sample.event;
+			break;
+		}
 	sampling->samples = all->count;
 	sampling->event = mt_recording_event_name(run->recording, first);
 	for (size_t i = 0; i < all->count; i++) {
 		const uint32_t event = all->items[i]->sample.event;
 		uint64_t asked_ns = mt_recording_event_period_ns(run->recording, event);
 
-		if (event != first)
+		if (event != first && !mt_recording_event_is_stop(run->recording, event))
 			sampling->event = "several events";
 		if (asked_ns && (!sampling->period_ns || asked_ns < sampling->period_ns))
 			sampling->period_ns = asked_ns;
@@ -356,6 +425,7 @@ static struct mt_error *show_all(struct mt_decode_run *run, const records *all,
 		it->sampling = run->stats.sampling;
 		it->sampling.samples = count;
 		it->epoch = NULL;
+		it->next_note = 0;
 		it->open.count = 0;
 		it->thread = mt_processes_thread(run->processes, tid);
 		error = it->thread ? show_thread(it) : mt_error_no_memory();

@@ -4,10 +4,7 @@
 #include <string.h>
 
 const struct mt_engine_ops *const mt_engines[] = {
-    &mt_engine_pt,
-    &mt_engine_calls,
-    &mt_engine_step,
-    NULL,
+    &mt_engine_pt, &mt_engine_calls, &mt_engine_sample, &mt_engine_step, NULL,
 };
 
 /* What a machine does not have is said in short: nobody needs to do anything about it. */

@@ -22,6 +22,10 @@
 #define MT_ENGINE_TICK_MS            10
 #define MT_ENGINE_LEAST_RING_BYTES   (16u << 10)
 
+#define MT_ENGINE_DEFAULT_SAMPLE_NS   1000000
+#define MT_ENGINE_DEFAULT_STACK_BYTES 8192
+#define MT_ENGINE_MOST_STACK_BYTES    65024 /* with the rest a record has up to 65535 */
+
 struct mt_engine;
 struct mt_expr;
 
@@ -56,6 +60,14 @@ struct mt_engine_pt_options {
 	bool power_events;
 };
 
+/* For samples of stacks. */
+struct mt_engine_sample_options {
+	const char *asked;    /* as above: "--frequency" */
+	uint64_t period_ns;   /* of a thread that runs; 0: MT_ENGINE_DEFAULT_SAMPLE_NS */
+	uint64_t stack_bytes; /* in each, a multiple of 8; 0: MT_ENGINE_DEFAULT_STACK_BYTES */
+	bool follows_frame_pointers; /* the kernel does, and no memory is recorded */
+};
+
 struct mt_engine_options {
 	uint64_t ring_bytes;                  /* a thread; 0: MT_ENGINE_DEFAULT_RING_BYTES */
 	struct mt_time_conversion conversion; /* the session's own */
@@ -72,6 +84,7 @@ struct mt_engine_options {
 	 * more; 0: all are. */
 	uint64_t throttle_ns;
 	struct mt_engine_pt_options pt;
+	struct mt_engine_sample_options sample;
 	bool follow_forks; /* children will be added too */
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);
@@ -80,7 +93,7 @@ struct mt_engine_options {
 	 * threads report is handled, and they go on. */
 	struct mt_error *(*breathe)(void *context);
 	void *breathe_context;
-	pid_t only; /* this thread, by LWP, and no other; 0: all.  For engines that record calls */
+	pid_t only; /* this thread, by LWP, and no other; 0: all.  Not for the engine pt */
 	/* A front end's live session: a snapshot leaves the rings as they are, and the next one
 	 * holds it all again. */
 	bool live;
@@ -335,6 +348,12 @@ struct mt_engine_live_ops {
 	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
 };
 
+/* Stacks are sampled, and no calls seen. */
+struct mt_engine_sample_ops {
+	/* Of the event, for the recording's head. */
+	void (*describe)(const struct mt_engine *engine, struct perf_event_attr *attr);
+};
+
 /* All functions are filled in; of the parts that are tables, those that the engine has. */
 struct mt_engine_ops {
 	const char *name;
@@ -376,6 +395,7 @@ struct mt_engine_ops {
 	const struct mt_engine_group_ops *group;
 	const struct mt_engine_text_ops *text; /* NULL: nothing in the program is changed */
 	const struct mt_engine_live_ops *live;
+	const struct mt_engine_sample_ops *samples;
 };
 
 /* Implementations begin with this. */
@@ -401,5 +421,6 @@ struct mt_error *mt_engine_put_snapshot(struct mt_recording_writer *writer, pid_
 extern const struct mt_engine_ops mt_engine_pt;
 extern const struct mt_engine_ops mt_engine_step;
 extern const struct mt_engine_ops mt_engine_calls;
+extern const struct mt_engine_ops mt_engine_sample;
 
 #endif

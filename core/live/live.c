@@ -207,8 +207,12 @@ static struct mt_error *check_engine(const struct mt_live_debugger *debugger, co
 					    "the engine \"%s\" does not work in this debugger (use "
 					    "calls, or mtdb run --engine %s)",
 					    name, name);
-	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": must be auto%s", name,
-			    debugger->ops->engines[2] ? ", calls or pt" : " or calls");
+	mt_auto(mt_str) struct mt_str names = {0};
+	for (const char *const *one = debugger->ops->engines; *one; one++)
+		mt_str_appendf(&names, "%s%s", !names.length ? "" : one[1] ? ", " : " or ", *one);
+	if (names.failed)
+		return mt_error_no_memory();
+	return mt_error_new(MT_ERROR_USAGE, "unknown engine \"%s\": must be %s", name, names.text);
 }
 
 static char *option_or_setting(const struct mt_live_debugger *debugger, const char *option,

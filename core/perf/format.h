@@ -84,6 +84,11 @@ enum mt_perf_user_record {
 
 #define MT_PERF_BUILD_ID_SIZE 20
 
+/* Samples of stacks that are of no event's: where a thread was stopped, laid out like those of the
+ * clock beside it.  A software event of a kind that the kernel does not have. */
+#define MT_PERF_STOP_CONFIG 0x6d7300
+#define MT_PERF_STOP_NAME   "mtrace:stack"
+
 /* Call events are events of a type of ours, far from what sysfs gives to PMUs; `config` is an enum
  * mt_perf_call.  Their samples are all laid out alike: struct mt_perf_call_sample. */
 #define MT_PERF_TYPE_CALLS 0x6d74

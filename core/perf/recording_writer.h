@@ -35,17 +35,25 @@
  * WEIGHT = the address that it returns to; the names with a ~ say that the time is an estimate:
  * mtrace:call, mtrace:call~, mtrace:return, mtrace:return~, mtrace:frame, mtrace:again; and
  * mtrace:value, what the call or the return behind it was called with or returned: IP = the value,
- * ADDR = the stack pointer, WEIGHT = which value it is. */
+ * ADDR = the stack pointer, WEIGHT = which value it is;
+ *
+ * or samples of stacks, of an event of the kernel's; and mtrace:stack, which are laid out like
+ * them: where a thread was stopped. */
 #ifndef MT_PERF_RECORDING_WRITER_H
 #define MT_PERF_RECORDING_WRITER_H
 
 #include "perf/recording.h"
+
+#include <linux/perf_event.h>
 
 struct mt_recording_writer;
 
 struct mt_recording_writer_options {
 	const struct mt_recording_pt *pt; /* NULL: no Intel PT; cpu_… go to the CPUID feature */
 	bool calls;                       /* it will hold call events */
+	/* Of the event whose samples of stacks it will hold, with MT_RECORDING_STACK_TYPE; NULL:
+	 * none.  Not with PT or CALLS. */
+	const struct perf_event_attr *stacks;
 	struct mt_time_conversion conversion;
 	const char *beside; /* without a path: a file beside this one; NULL: without a name */
 	const char *const *command; /* argv of the traced program, NULL at its end; or NULL */
@@ -115,6 +123,22 @@ struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *w
 struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
 					       int32_t tid, const struct mt_event *calls,
 					       size_t count);
+
+/* The fields with which samples of stacks begin, and what the kernel puts behind them. */
+#define MT_RECORDING_STACK_TYPE                                                                    \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN)
+enum mt_recording_stack {
+	MT_STACK_TIMED, /* by the event: it stands for the time since the last one */
+	MT_STACK_STOP,  /* of a thread that was stopped there */
+};
+
+/* Append a sample of a stack, as it is in a ring of the event; its time becomes TIME_NS.  Errors:
+ * SYSTEM. */
+struct mt_error *mt_recording_writer_put_stack(struct mt_recording_writer *writer,
+					       enum mt_recording_stack kind,
+					       const struct perf_event_header *sample,
+					       uint64_t time_ns);
 
 /* What was put so far is whole: whoever opens the file finds it, also if we are killed.  From now
  * on the file stays, under its temporary name if it comes to no other.  Errors: SYSTEM. */

@@ -212,6 +212,11 @@ static enum mt_parsed parse(struct mt_recording *recording, struct mt_cursor *bo
 	return body->failed ? MT_GARBLED : MT_PARSED;
 }
 
+static bool is_of_stops(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == MT_PERF_STOP_CONFIG;
+}
+
 /* Events that occur as a thread runs on, so that their samples say where its time goes.  Others
  * say where something happened. */
 static bool samples_stacks(const struct perf_event_attr *attr)
@@ -223,7 +228,7 @@ static bool samples_stacks(const struct perf_event_attr *attr)
 	switch (attr->type) {
 	case PERF_TYPE_SOFTWARE:
 		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-		       attr->config == PERF_COUNT_SW_TASK_CLOCK;
+		       attr->config == PERF_COUNT_SW_TASK_CLOCK || is_of_stops(attr);
 	case PERF_TYPE_TRACEPOINT:
 	case PERF_TYPE_BREAKPOINT:
 	case MT_PERF_TYPE_CALLS:
@@ -301,13 +306,29 @@ bool mt_recording_is_of_samples(const struct mt_recording *recording)
 	return false;
 }
 
+bool mt_recording_was_sampled(const struct mt_recording *recording)
+{
+	const uint64_t stacks =
+	    PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK;
+
+	mt_array_each (attr, &recording->attrs)
+		if (samples_stacks(&attr->attr) && attr->attr.sample_type & stacks)
+			return true;
+	return false;
+}
+
+bool mt_recording_event_is_stop(const struct mt_recording *recording, uint32_t index)
+{
+	return is_of_stops(&recording->attrs.items[index].attr);
+}
+
 uint64_t mt_recording_event_period_ns(const struct mt_recording *recording, uint32_t index)
 {
 	const struct perf_event_attr *attr = &recording->attrs.items[index].attr;
 
 	if (attr->freq)
 		return attr->sample_freq ? 1000000000 / attr->sample_freq : 0;
-	if (attr->type != PERF_TYPE_SOFTWARE)
+	if (attr->type != PERF_TYPE_SOFTWARE || is_of_stops(attr))
 		return 0;
 	/* A clock's.  The kernel does not look at it more often (perf_swevent_start_hrtimer()). */
 	return attr->sample_period > LEAST_PERIOD_NS ? attr->sample_period : LEAST_PERIOD_NS;

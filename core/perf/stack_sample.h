@@ -44,6 +44,10 @@ struct mt_stack_sample {
 
 /* It has samples of stacks, and no trace of calls. */
 bool mt_recording_is_of_samples(const struct mt_recording *recording);
+/* Some event of it samples stacks, also when there are none. */
+bool mt_recording_was_sampled(const struct mt_recording *recording);
+/* Its samples are of threads that were stopped by us: they stand for no time. */
+bool mt_recording_event_is_stop(const struct mt_recording *recording, uint32_t index);
 /* How much time the event was to let pass from sample to sample; 0: it does not count time. */
 uint64_t mt_recording_event_period_ns(const struct mt_recording *recording, uint32_t index);
 /* Of a RECORD with `sample.stack.size`.  What is in OUT is lent by BUFFER and by the recording.

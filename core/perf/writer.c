@@ -149,6 +149,8 @@ static struct mt_error *start(struct mt_recording_writer *writer, const char *pa
 		writer->pt.present = true;
 	}
 	writer->calls = options->calls;
+	if (options->stacks)
+		writer->stacks = *options->stacks;
 	writer->conversion = options->conversion;
 	for (const char *const *word = options->command; word && *word; word++)
 		mt_try(add_word(writer, *word));
@@ -248,6 +250,26 @@ struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
 	}
 	mt_writer_note_time(writer, record->time_ns);
 	mt_writer_encode(writer, record);
+	return put_record(writer);
+}
+
+struct mt_error *mt_recording_writer_put_stack(struct mt_recording_writer *writer,
+					       enum mt_recording_stack kind,
+					       const struct perf_event_header *sample,
+					       uint64_t time_ns)
+{
+	const uint64_t id = MT_WRITER_FIRST_STACK + kind + 1;
+
+	if (!writer->stacks.size || sample->size < MT_WRITER_STACK_TIME + sizeof(time_ns))
+		return mt_error_new(MT_ERROR_INTERNAL,
+				    "a sample of a stack that this recording cannot hold");
+	mt_str_clear(&writer->record);
+	mt_block_put(&writer->record, sample, sample->size);
+	if (writer->record.failed)
+		return mt_error_no_memory();
+	memcpy(writer->record.text + MT_WRITER_STACK_ID, &id, sizeof(id));
+	memcpy(writer->record.text + MT_WRITER_STACK_TIME, &time_ns, sizeof(time_ns));
+	mt_writer_note_time(writer, time_ns);
 	return put_record(writer);
 }
 
@@ -418,6 +440,7 @@ struct mt_error *mt_recording_writer_copy(struct mt_recording_writer *writer, co
 	const struct mt_recording_writer_options options = {
 	    .pt = writer->pt.present ? &writer->pt : NULL,
 	    .calls = writer->calls,
+	    .stacks = writer->stacks.size ? &writer->stacks : NULL,
 	    .conversion = writer->conversion,
 	};
 

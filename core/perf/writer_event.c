@@ -23,16 +23,28 @@ const char *mt_writer_event_name(enum mt_writer_event event)
 		return mt_recording_note_names[note];
 	if (call < MT_PERF_CALL_COUNT)
 		return mt_perf_call_name(call);
+	if (event >= MT_WRITER_FIRST_STACK)
+		return event - MT_WRITER_FIRST_STACK == MT_STACK_TIMED ? "task-clock:u"
+								       : MT_PERF_STOP_NAME;
 	return event == MT_WRITER_PT ? "intel_pt//u" : "dummy:u";
+}
+
+static unsigned stack_count(const struct mt_recording_writer *writer)
+{
+	return writer->stacks.size ? MT_WRITER_STACKS : 0;
 }
 
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer)
 {
-	return MT_WRITER_PT + writer->pt.present + (writer->calls ? MT_PERF_CALL_COUNT : 0);
+	return MT_WRITER_PT + writer->pt.present + stack_count(writer) +
+	       (writer->calls ? MT_PERF_CALL_COUNT : 0);
 }
 
 enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index)
 {
+	if (index < stack_count(writer))
+		return MT_WRITER_FIRST_STACK + index;
+	index -= stack_count(writer);
 	if (writer->pt.present && index == 0)
 		return MT_WRITER_PT;
 	index -= writer->pt.present;
@@ -72,6 +84,10 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 		attr.mmap = attr.mmap2 = 1;
 		attr.comm = attr.comm_exec = 1;
 		attr.task = attr.context_switch = 1;
+	} else if (event >= MT_WRITER_FIRST_STACK) {
+		attr = writer->stacks;
+		if (event - MT_WRITER_FIRST_STACK == MT_STACK_STOP)
+			attr.config = MT_PERF_STOP_CONFIG;
 	} else if (event >= MT_WRITER_FIRST_CALL) {
 		attr.type = MT_PERF_TYPE_CALLS;
 		attr.config = event - MT_WRITER_FIRST_CALL;

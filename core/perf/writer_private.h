@@ -11,13 +11,16 @@
 #include "perf/format.h"
 #include "perf/recording_writer.h"
 
+#define MT_WRITER_STACKS 2 /* enum mt_recording_stack */
+
 /* Each event (attribute) has one id, its number here plus 1: perf takes id 0 for none. */
 enum mt_writer_event {
 	MT_WRITER_TRACKING,
 	MT_WRITER_FIRST_NOTE,
 	MT_WRITER_PT = MT_WRITER_FIRST_NOTE + MT_NOTE_COUNT,
-	MT_WRITER_FIRST_CALL, /* enum mt_perf_call */
-	MT_WRITER_EVENT_COUNT = MT_WRITER_FIRST_CALL + MT_PERF_CALL_COUNT,
+	MT_WRITER_FIRST_CALL,                                              /* enum mt_perf_call */
+	MT_WRITER_FIRST_STACK = MT_WRITER_FIRST_CALL + MT_PERF_CALL_COUNT, /* MT_STACK_TIMED, … */
+	MT_WRITER_EVENT_COUNT = MT_WRITER_FIRST_STACK + MT_WRITER_STACKS,
 };
 
 /* All software events have the same: perf script looks at the first of a type alone when it is
@@ -41,6 +44,10 @@ enum mt_writer_event {
 #define MT_WRITER_PT_BRANCH    (1u << 13)
 #define MT_WRITER_PT_MTC_SHIFT 14
 
+/* Where MT_RECORDING_STACK_TYPE has them. */
+#define MT_WRITER_STACK_ID   sizeof(struct perf_event_header)
+#define MT_WRITER_STACK_TIME (MT_WRITER_STACK_ID + 3 * sizeof(uint64_t))
+
 struct mt_writer_build_id {
 	char *path;
 	int32_t pid;
@@ -54,6 +61,7 @@ struct mt_recording_writer {
 	bool is_named; /* else its file's name means nothing to people */
 	struct mt_recording_pt pt;
 	bool calls;
+	struct perf_event_attr stacks; /* size 0: it holds none */
 	struct mt_time_conversion conversion;
 	bool is_finished, is_kept;
 	uint64_t data_offset;
@@ -70,8 +78,8 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 const char *mt_writer_event_name(enum mt_writer_event event);
 /* calls.c: "mtrace:call". */
 const char *mt_perf_call_name(enum mt_perf_call call);
-/* The attribute that the file lists at `index`: Intel PT's first, where there is one, since
- * perf takes the first for the event that the recording is about. */
+/* The attribute that the file lists at `index`: Intel PT's or that of stacks first, where there is
+ * one, since perf takes the first for the event that the recording is about. */
 enum mt_writer_event mt_writer_event_at(const struct mt_recording_writer *writer, unsigned index);
 unsigned mt_writer_event_count(const struct mt_recording_writer *writer);
 

@@ -45,16 +45,16 @@ struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 	return NULL;
 }
 
-static struct mt_error *check_pt_options(const struct mt_session *session,
+/* ASKED: an option for ENGINE alone, that the user named; NULL: none. */
+static struct mt_error *check_options_of(const struct mt_session *session,
+					 const struct mt_engine_ops *engine, const char *asked,
 					 const struct mt_engine_ops *chosen)
 {
-	const char *asked = session->options->engine.pt.asked;
-
-	if (!asked || chosen == &mt_engine_pt)
+	if (!asked || chosen == engine)
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE, "%s is only for the engine pt, not for %s", asked,
-			    session->why.text && !session->why.failed ? session->why.text
-								      : chosen->name);
+	return mt_error_new(
+	    MT_ERROR_USAGE, "%s is only for the engine %s, not for %s", asked, engine->name,
+	    session->why.text && !session->why.failed ? session->why.text : chosen->name);
 }
 
 /* The others record everything, which is what nobody meant who named them. */
@@ -124,7 +124,8 @@ static struct mt_error *create_engine(struct mt_session *session)
 	options.breathe = breathe;
 	options.breathe_context = session;
 	mt_try(mt_engine_choose(session->options->engine_name, &chosen, &session->why));
-	mt_try(check_pt_options(session, chosen));
+	mt_try(check_options_of(session, &mt_engine_pt, options.pt.asked, chosen));
+	mt_try(check_options_of(session, &mt_engine_sample, options.sample.asked, chosen));
 	warn_of_calls_options(session, chosen);
 	mt_try(mt_session_check_ring(options.ring_bytes));
 	session->result.engine = chosen->name;
@@ -133,9 +134,12 @@ static struct mt_error *create_engine(struct mt_session *session)
 
 static struct mt_error *create_writer(struct mt_session *session, const char *const *command)
 {
+	const struct mt_engine_sample_ops *samples = mt_session_engine_ops(session)->samples;
 	struct mt_recording_pt pt = {0};
+	struct perf_event_attr stacks;
 	struct mt_recording_writer_options options = {
-	    .pt = &pt,
+	    .pt = samples ? NULL : &pt,
+	    .stacks = samples ? &stacks : NULL,
 	    .calls = mt_session_engine_ops(session)->records_calls,
 	    .conversion = session->conversion,
 	    .beside = session->options->output_path,
@@ -143,6 +147,8 @@ static struct mt_error *create_writer(struct mt_session *session, const char *co
 	};
 
 	mt_session_engine_ops(session)->describe(session->engine, &pt);
+	if (samples)
+		samples->describe(session->engine, &stacks);
 	mt_try(mt_recording_writer_create(session->options->recording_path, &options,
 					  &session->writer));
 	return mt_session_find_room(session);

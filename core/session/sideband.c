@@ -20,7 +20,7 @@ static bool is_known(const struct mt_session_process *process, const struct mt_m
 }
 
 static struct mt_error *put_map(struct mt_session *session, pid_t pid,
-				const struct mt_mapping *mapping, uint64_t time_ns)
+				const struct mt_mapping *mapping, bool is_code, uint64_t time_ns)
 {
 	struct mt_sideband record = {
 	    .time_ns = time_ns,
@@ -32,7 +32,7 @@ static struct mt_error *put_map(struct mt_session *session, pid_t pid,
 		     .length = mapping->end - mapping->start,
 		     .offset = mapping->offset,
 		     .path = mapping->path,
-		     .executable = true,
+		     .executable = is_code,
 		     .build_id_size = mapping->build_id.size},
 	};
 
@@ -75,11 +75,25 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 		mapping.path = "//anon";
 	}
 	struct mt_error *error =
-	    put_map(walk->session, walk->process->pid, &mapping, walk->time_ns);
+	    put_map(walk->session, walk->process->pid, &mapping, true, walk->time_ns);
 	if (!error)
 		error = mt_session_find_triggers(walk->session, walk->process, &mapping);
 	free(kept);
 	return error;
+}
+
+/* Tables for unwinding lie beside the code; perf reads those that it finds mapped. */
+static bool has_tables(const struct walk *walk, const struct mt_map *map)
+{
+	return mt_session_engine_ops(walk->session)->samples && map->path[0] == '/';
+}
+
+static struct mt_error *put_tables(const struct walk *walk, const struct mt_map *map)
+{
+	const struct mt_mapping mapping = {
+	    .start = map->start, .end = map->end, .offset = map->offset, .path = map->path};
+
+	return put_map(walk->session, walk->process->pid, &mapping, false, walk->time_ns);
 }
 
 static struct mt_error *see_map(void *context, const struct mt_map *map)
@@ -87,11 +101,12 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	struct walk *walk = context;
 	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
 
-	if (!map->executable || map->start >> 63 || is_known(walk->process, map))
+	if ((!map->executable && !has_tables(walk, map)) || map->start >> 63 ||
+	    is_known(walk->process, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
-	struct mt_error *error = put_new_map(walk, map);
+	struct mt_error *error = map->executable ? put_new_map(walk, map) : put_tables(walk, map);
 	walk->failed = error;
 	return error;
 }
@@ -129,7 +144,7 @@ static struct mt_error *see_made(void *context, const struct mt_map *map)
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
 	struct mt_error *error =
-	    put_map(walk->session, walk->process->pid, &mapping, walk->time_ns);
+	    put_map(walk->session, walk->process->pid, &mapping, true, walk->time_ns);
 	walk->failed = error;
 	return error;
 }
@@ -218,7 +233,7 @@ struct mt_error *mt_session_put_birth(struct mt_session *session,
 	if (parent_pid)
 		mt_try(mt_recording_writer_put(session->writer, &fork));
 	/* With one ring per CPU, the kernel reports on which CPU. */
-	return session->options->engine.pt.per_cpu
+	return session->options->engine.pt.per_cpu || mt_session_engine_ops(session)->samples
 		   ? NULL
 		   : mt_recording_writer_put(session->writer, &start);
 }

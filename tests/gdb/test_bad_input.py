@@ -166,7 +166,7 @@ REFUSED = [
     ("mtrace start -threads some", 'invalid value "some" for -threads: must be all or current'),
     ("mtrace start -engine step", 'the engine "step" does not work in this debugger (use calls, or '
                                   "mtdb run --engine step)"),
-    ("mtrace start -engine no", 'unknown engine "no": must be auto, calls or pt'),
+    ("mtrace start -engine no", 'unknown engine "no": must be auto, calls, pt or sample'),
     ("mtrace trigger main -stop", "the options of a trigger precede the location"),
     ("mtrace trigger main if", 'no condition after "if"'),
     ("mtrace trigger main if nosuch > 4", 'No symbol "nosuch" in current context.'),

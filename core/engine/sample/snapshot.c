@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rings into the recording.  A ring takes no samples while it is read, which the kernel counts. */
+#include "engine/sample/private.h"
+#include "perf/kernel_record.h"
+
+struct reading {
+	const struct mt_sample_engine *engine;
+	struct mt_recording_writer *writer;
+	uint64_t left_ns; /* when the thread left its CPU; 0: it came back, or that is not known */
+	bool has_records;
+};
+
+static uint64_t to_ns(const struct mt_sample_engine *engine, uint64_t perf_ns)
+{
+	return mt_tsc_to_ns(&engine->options.conversion,
+			    mt_perf_clock_to_tsc(&engine->clock, perf_ns));
+}
+
+static struct mt_error *take_sample(const struct reading *reading,
+				    const struct perf_event_header *record)
+{
+	const size_t time_at = sizeof(*record) + 3 * sizeof(uint64_t);
+	uint64_t perf_ns;
+
+	if (record->size < time_at + sizeof(perf_ns))
+		return NULL;
+	memcpy(&perf_ns, (const char *)record + time_at, sizeof(perf_ns));
+	return mt_recording_writer_put_stack(reading->writer, MT_STACK_TIMED, record,
+					     to_ns(reading->engine, perf_ns));
+}
+
+/* The session tells of the vDSO itself. */
+static bool is_wanted(const struct mt_sideband *record)
+{
+	switch (record->kind) {
+	case MT_SIDEBAND_MMAP:
+		return record->mmap.path[0] == '/';
+	case MT_SIDEBAND_SWITCH:
+	case MT_SIDEBAND_LOST:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct mt_error *take_record(void *context, const struct perf_event_header *record)
+{
+	struct reading *reading = context;
+	struct mt_sideband it;
+
+	reading->has_records = true;
+	if (record->type == PERF_RECORD_SAMPLE)
+		return take_sample(reading, record);
+	if (!mt_kernel_record_parse(record, &it) || !is_wanted(&it))
+		return NULL;
+	it.time_ns = to_ns(reading->engine, it.time_ns);
+	if (it.kind == MT_SIDEBAND_SWITCH)
+		reading->left_ns = it.context_switch.out ? it.time_ns : 0;
+	return mt_recording_writer_put(reading->writer, &it);
+}
+
+static struct mt_error *put_maps(const struct mt_sample_engine *engine,
+				 struct mt_sample_thread *thread,
+				 struct mt_recording_writer *writer)
+{
+	struct reading reading = {.engine = engine, .writer = writer};
+
+	return mt_data_ring_read(&thread->maps.data, take_record, &reading, NULL);
+}
+
+static struct mt_error *put_stacks(const struct mt_sample_engine *engine,
+				   struct mt_sample_thread *thread, uint32_t number,
+				   struct mt_recording_writer *writer)
+{
+	struct reading reading = {.engine = engine, .writer = writer};
+	const uint64_t now_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
+	const uint64_t read_to = thread->stacks.data.read_to;
+	const bool is_shown = number && thread->stands_still;
+
+	mt_try(mt_data_ring_read(&thread->stacks.data, take_record, &reading, NULL));
+	if (engine->options.live)
+		thread->stacks.data.read_to = read_to;
+	if (is_shown)
+		mt_try(mt_sample_put_stop(engine, thread,
+					  reading.left_ns ? reading.left_ns : now_ns, writer));
+	return reading.has_records || is_shown
+		   ? mt_engine_put_snapshot(writer, thread->pid, thread->lwp, thread->pc, number,
+					    now_ns)
+		   : NULL;
+}
+
+struct mt_error *mt_sample_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
+				    struct mt_recording_writer *writer)
+{
+	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
+
+	mt_perf_clock_sync(&engine->clock);
+	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (lwp && thread->lwp != lwp)
+			continue;
+		mt_try(put_maps(engine, thread, writer));
+		mt_try(put_stacks(engine, thread, number, writer));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_sample_drain(struct mt_engine *base, struct mt_recording_writer *writer)
+{
+	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
+
+	mt_perf_clock_sync(&engine->clock);
+	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		mt_try(put_maps(engine, thread, writer));
+	return NULL;
+}
