@@ -7,7 +7,7 @@ _mtdb_options() { # COMMAND
 		--counter= --timestamps=
 		--modules= --functions= --no-functions= --throttle --args= --returns= --no-open-args --pending --follow-forks --ready-fd=
 		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression
-		--ptwrite --power-events'
+		--ptwrite --power-events --frequency= --stack='
 	case $1 in
 	run) echo "$record --history= --stats --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
@@ -26,7 +26,7 @@ _mtdb_options() { # COMMAND
 
 _mtdb_value() { # OPTION WORD
 	case $1 in
-	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto pt calls step' -- "$2") ;;
+	--engine) mapfile -t COMPREPLY < <(compgen -W 'auto pt calls sample step' -- "$2") ;;
 	--resolution) mapfile -t COMPREPLY < <(compgen -W 'low normal high' -- "$2") ;;
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W 'function thread process caller' -- "$2") ;;

@@ -29,7 +29,7 @@ complete -c mtdb -n __mtdb_at_command -a doctor -d 'Check what works on this mac
 complete -c mtdb -n __mtdb_at_command -a help -d 'List the commands, or show the help of one'
 complete -c mtdb -n __mtdb_at_command -l version -d 'Print the version'
 
-complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l engine -x -a 'auto pt calls step' -d 'Recording engine'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l engine -x -a 'auto pt calls sample step' -d 'Recording engine'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l output -r -d 'Write the timeline to this file'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l format -x -a $formats -d 'Timeline format'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l record -r -d 'Keep the recording too'
@@ -52,6 +52,8 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l full-execution -d 'p
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l no-return-compression -d 'pt: emit a packet for each return'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l ptwrite -d 'pt: record PTWRITE values'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l power-events -d 'pt: record frequency and sleep states'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l frequency -x -d 'sample: samples a second'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l stack -x -d 'sample: how much of the stack, 0 for frame pointers'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l args -x -d 'calls: record the arguments of this function'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l returns -x -d 'calls: record what this function returns'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l no-open-args -d 'calls: do not read the arguments of open calls at a crash'

@@ -3,9 +3,9 @@
  * place, is one slice: from the first one's time until that of the first one without it.  What
  * happened in between nobody saw.
  *
- * A thread that does not run is not sampled: the stack ends where it left the CPU, if that was
- * recorded, and where no sample follows for much longer than they lie apart, with the sample's own
- * share of the time. */
+ * A thread that does not run is not sampled: the stack ends where it left the CPU to wait, if that
+ * was recorded (one that was preempted comes back with the same stack), and where no sample follows
+ * for much longer than they lie apart, with the sample's own share of the time. */
 #include "decode/private.h"
 #include "decode/sample_frames.h"
 
@@ -396,7 +396,8 @@ static struct mt_error *collect(struct mt_decode_run *run, records *all, records
 
 		if (record->kind == MT_SIDEBAND_SAMPLE && record->sample.stack.size)
 			into = all;
-		else if (record->kind == MT_SIDEBAND_SWITCH && record->context_switch.out)
+		else if (record->kind == MT_SIDEBAND_SWITCH && record->context_switch.out &&
+			 !record->context_switch.preempted)
 			into = departures;
 		if (into && mt_tid_is_thread(record->tid) && mt_decode_wants(run, record->tid) &&
 		    mt_decode_has_time(record) && mt_array_push(into, record))

@@ -66,7 +66,7 @@ def test_a_program_without_a_loader(run_mtdb, truth, tmp_path):
     (["no-such-program-anywhere"], "in PATH"),
     (["/etc/passwd"], "not executable"),
     (["/"], "directory"),
-    (["--engine=tp", "true"], "valid engines are auto, pt, calls, step"),
+    (["--engine=tp", "true"], "valid engines are auto, pt, calls, sample, step"),
     (["--size=lots", "true"], "lots"),
     (["--size=1k", "true"], "too small"),
     (["--format=gif", "true"], "gif"),

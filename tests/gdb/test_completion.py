@@ -8,7 +8,7 @@ import pytest
     ("mtrace start -", ["mtrace start -engine", "mtrace start -size", "mtrace start -threads",
                         "mtrace start -timestamps"]),
     ("mtrace start -engine ", ["mtrace start -engine auto", "mtrace start -engine calls",
-                                "mtrace start -engine pt"]),
+                                "mtrace start -engine pt", "mtrace start -engine sample"]),
     ("mtrace start -size 4M -timestamps f", ["mtrace start -size 4M -timestamps full"]),
     ("mtrace start -size ", []),
     ("mtrace trigger -m", ["mtrace trigger -max"]),

@@ -127,7 +127,7 @@ def test_a_gap_ends_the_stack(decoded, at):
 
 
 def test_leaving_the_cpu_ends_the_stack(decoded, at):
-    switch_out = 1 << 13  # PERF_RECORD_MISC_…
+    switch_out, preempted = 1 << 13, 1 << 14  # PERF_RECORD_MISC_…
 
     def switch(time, thread, misc):
         return pd.record(pd.SWITCH, pd.u32(PROGRAM, thread), pd.u64(time), misc=misc)
@@ -135,6 +135,7 @@ def test_leaving_the_cpu_ends_the_stack(decoded, at):
     slices, _ = decoded(chain_attr(), [
         chain(1 * MS, USER, at("main")),
         switch(1 * MS + 1000, THREAD + 1, switch_out),  # another's
+        switch(1 * MS + 500000, THREAD, switch_out | preempted),  # which changes no stack
         chain(2 * MS, USER, at("main")),
         switch(2 * MS + 500000, THREAD, switch_out),
         switch(3 * MS, THREAD, 0),

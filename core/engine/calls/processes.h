@@ -26,10 +26,12 @@ struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);
 
 /* start.c */
-/* Who can record what we cannot: in a debugger there is no such engine. */
+/* Who can record what we cannot: in a debugger there is no engine that steps. */
 static inline const char *mt_calls_who_can(const struct mt_calls_engine *engine)
 {
-	return engine->options.live ? "mtdb run --engine step can" : "--engine step can";
+	return engine->options.live ? "mtdb run --engine step can, and \"mtrace start -engine "
+				      "sample\" samples its stacks"
+				    : "--engine step can, and --engine sample samples its stacks";
 }
 /* A program stands before its first instruction: have it stop when its code is there.  Errors: the
  * target's. */

@@ -36,7 +36,8 @@ struct mt_sample_engine {
 	struct mt_perf_clock clock;
 	struct mt_sample_thread *threads; /* by lwp */
 	mt_break_sites sites;
-	bool has_ring; /* somebody got one, so others without are tolerated */
+	bool has_told_size; /* that rings are smaller than was asked for */
+	bool has_ring;      /* somebody got one, so others without are tolerated */
 };
 
 /* ring.c */

@@ -92,8 +92,7 @@ static bool is_too_large(const struct mt_error *error)
 }
 
 /* Halves the ring until what may be locked, and what there is, suffices for it. */
-static struct mt_error *map_stacks(const struct mt_sample_engine *engine,
-				   struct mt_sample_thread *thread)
+static struct mt_error *map_stacks(struct mt_sample_engine *engine, struct mt_sample_thread *thread)
 {
 	struct mt_sample_ring *ring = &thread->stacks;
 	uint64_t size = engine->options.ring_bytes;
@@ -106,10 +105,12 @@ static struct mt_error *map_stacks(const struct mt_sample_engine *engine,
 		size /= 2;
 		error = mt_data_ring_map(ring->fd, size, true, &ring->data);
 	}
-	if (first && !error)
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "the ring of thread %d is reduced to %llu kB: %s", thread->lwp,
-		       (unsigned long long)size / 1024, mt_error_message(first));
+	if (first && !error && !engine->has_told_size)
+		mt_log(
+		    engine->options.log, MT_LOG_WARNING,
+		    "the ring of thread %d, and maybe those of others, is reduced to %llu kB: %s",
+		    thread->lwp, (unsigned long long)size / 1024, mt_error_message(first));
+	engine->has_told_size |= first && !error;
 	if (error != first)
 		mt_error_destroy(first);
 	return error;
