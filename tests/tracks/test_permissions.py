@@ -99,6 +99,20 @@ def test_all_is_refused(run_as_nobody):
         assert "sudo sysctl kernel.perf_event_paranoid=2" in done.stderr
 
 
+def test_sampling_is_refused(run_as_nobody):
+    with paranoid(2):
+        done = run_as_nobody(["--engine", "sample"], "./tracks")
+    assert done.returncode == 0, done.stderr
+    with paranoid(4):
+        done = run_as_nobody(["--engine", "sample"], "./tracks")
+    if done.returncode == 0:
+        pytest.skip("this kernel takes 4 for 2")
+    assert done.returncode == 125 and done.stdout == ""
+    assert "cannot open samples of stacks" in done.stderr
+    assert "sudo sysctl kernel.perf_event_paranoid=2" in done.stderr
+    assert "--engine calls" in done.stderr
+
+
 def test_the_kernels_part_of_faults(run_as_nobody):
     """Under 1 a user sees faults that the kernel takes on his behalf, too."""
     with paranoid(1):
@@ -118,7 +132,7 @@ def test_locked_memory(run_as_nobody):
 
 
 @pytest.mark.parametrize("options", [["--watch", "counter"], ["--events", "sched"],
-                                     ["--counter", "page-faults"]])
+                                     ["--counter", "page-faults"], ["--engine", "sample"]])
 def test_in_a_container(record, compile, options):
     """Under a filter as containers have one: the cure is theirs, and the program does not run."""
     program = compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE")

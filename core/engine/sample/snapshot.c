@@ -75,7 +75,8 @@ static struct mt_error *put_stacks(const struct mt_sample_engine *engine,
 	struct reading reading = {.engine = engine, .writer = writer};
 	const uint64_t now_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
 	const uint64_t read_to = thread->stacks.data.read_to;
-	const bool is_shown = number && thread->stands_still;
+	/* Debuggers ask when all threads stand still. */
+	const bool is_shown = engine->options.live || (number && thread->stands_still);
 
 	mt_try(mt_data_ring_read(&thread->stacks.data, take_record, &reading, NULL));
 	if (engine->options.live)
