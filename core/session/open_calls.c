@@ -208,7 +208,9 @@ struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp
 					   struct mt_recording_writer *writer)
 {
 	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
-	struct walk *walk = thread ? calloc(1, sizeof(*walk)) : NULL;
+	/* Samples know of no call that could have them. */
+	const bool has_calls = !mt_session_engine_ops(session)->samples;
+	struct walk *walk = thread && has_calls ? calloc(1, sizeof(*walk)) : NULL;
 
 	if (!walk)
 		return NULL;

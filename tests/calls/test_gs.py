@@ -40,6 +40,7 @@ def check_run(run_mtdb, tmp_path, *options, command):
     done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", *options, "--", *command)
     assert (done.stdout, done.returncode) == (GOOD, 7), done.stderr
     assert done.stderr.count("the GS register") == 1 and "--engine step can" in done.stderr
+    assert "--engine sample samples its stacks" in done.stderr
     return done.stderr
 
 

@@ -34,7 +34,7 @@ def complete(*words, cwd=ROOT):
         (("mtdb", "dump", "--"), ["--help", "--packets", "--records"]),
         (("mtdb", "decode", "--format", "=", "j"), ["json"]),
         (("mtdb", "decode", "--format", "="), ["folded", "fxt", "html", "json", "pftrace", "speedscope", "text"]),
-        (("mtdb", "run", "--engine", "=", ""), ["auto", "calls", "pt", "step"]),
+        (("mtdb", "run", "--engine", "=", ""), ["auto", "calls", "pt", "sample", "step"]),
         (("mtdb", "nonsense", "--"), ["--help"]),
     ],
 )
