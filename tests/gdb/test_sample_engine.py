@@ -6,7 +6,7 @@ import subprocess
 import fxt
 import pytest
 
-COMMANDS = ["break hit", "mtrace start -engine sample", "run", "mtrace info", "mtrace history",
+COMMANDS = ["break hit", "mtrace start -engine sample -size 64M", "run", "mtrace info", "mtrace history",
             "continue", "mtrace history", "mtrace snapshot kept.fxt", "mtrace stop", "kill"]
 
 

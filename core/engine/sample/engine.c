@@ -48,6 +48,7 @@ static void thread_destroy(struct mt_sample_engine *engine, struct mt_sample_thr
 	HASH_DEL(engine->threads, thread);
 	mt_register_breaks_close(&thread->breaks);
 	mt_sample_close(thread);
+	mt_sample_history_deinit(&thread->history);
 	free(thread);
 }
 
@@ -55,6 +56,14 @@ static void destroy(struct mt_engine *base)
 {
 	struct mt_sample_engine *engine = engine_of(base);
 
+	if (engine->without_ring > 1)
+		mt_log(engine->options.log, MT_LOG_WARNING, "%u threads were not sampled",
+		       engine->without_ring);
+	if (engine->times_overwritten && !engine->options.live)
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "samples came faster than they were read: some are missing in %u places; "
+		       "try a lower --frequency or a smaller --stack",
+		       engine->times_overwritten);
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
 	mt_array_deinit(&engine->sites);
@@ -76,14 +85,16 @@ static void describe_event(const struct mt_engine *base, struct perf_event_attr 
 	attr->write_backward = 0;
 }
 
-/* A failure for a later thread is tolerated, since the first ones are worth continuing for. */
+/* A failure for a later thread is tolerated, since the first ones are worth continuing for.  It is
+ * said of one: others will not fare better. */
 static struct mt_error *tolerate_loss(const struct mt_sample_engine *engine, pid_t lwp,
-				      const char *what, struct mt_error *error)
+				      const char *what, bool is_first, struct mt_error *error)
 {
 	if (!error || !engine->has_ring)
 		return error;
-	mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", lwp, what,
-	       mt_error_message(error));
+	if (is_first)
+		mt_log(engine->options.log, MT_LOG_WARNING, "thread %d %s: %s", lwp, what,
+		       mt_error_message(error));
 	mt_error_destroy(error);
 	return NULL;
 }
@@ -117,6 +128,7 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 	thread->pid = pid;
 	thread->lwp = lwp;
 	thread->stacks.fd = thread->maps.fd = -1;
+	thread->history.size_bytes = engine->options.ring_bytes;
 	HASH_ADD_INT(engine->threads, lwp, thread);
 	if (!find(engine, lwp)) {
 		free(thread);
@@ -124,8 +136,10 @@ static struct mt_error *add_thread(struct mt_engine *base, pid_t pid, pid_t lwp,
 	}
 	if (engine->options.only && engine->options.only != lwp)
 		return NULL;
-	mt_try(tolerate_loss(engine, lwp, "is not sampled", mt_sample_open(engine, thread)));
-	return tolerate_loss(engine, lwp, "has no triggers", add_breaks(engine, thread));
+	struct mt_error *error = mt_sample_open(engine, thread);
+	engine->without_ring += error != NULL;
+	mt_try(tolerate_loss(engine, lwp, "is not sampled", engine->without_ring == 1, error));
+	return tolerate_loss(engine, lwp, "has no triggers", true, add_breaks(engine, thread));
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -208,7 +222,7 @@ static void clear_breakpoint(struct mt_engine *base, pid_t pid, uint64_t address
 			mt_register_breaks_remove(&thread->breaks, address);
 }
 
-/* Since when, only reading it all would show.  The kernel's position moves down from 0. */
+/* Since when, only reading it all would show. */
 static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 {
 	const struct mt_sample_thread *thread = find(engine_of(base), lwp);
@@ -216,10 +230,16 @@ static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 
 	if (!ring || !ring->page)
 		return false;
+	/* The kernel's position moves down from 0. */
 	uint64_t used = ring->read_to - __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	*out = (struct mt_engine_ring){.bytes = ring->size_bytes,
-				       .used = used < ring->size_bytes ? used : ring->size_bytes,
-				       .span_ns = UINT64_MAX};
+	if (used > ring->size_bytes)
+		used = ring->size_bytes;
+	used += thread->history.end - thread->history.begin;
+	*out = (struct mt_engine_ring){
+	    .bytes = thread->history.size_bytes,
+	    .used = used < thread->history.size_bytes ? used : thread->history.size_bytes,
+	    .span_ns = UINT64_MAX,
+	};
 	return true;
 }
 
@@ -229,7 +249,8 @@ static const struct mt_engine_break_ops breaks = {
     .clear = clear_breakpoint,
 };
 static const struct mt_engine_sample_ops samples = {.describe = describe_event};
-static const struct mt_engine_live_ops live = {.drain = mt_sample_drain, .look = look};
+static const struct mt_engine_live_ops live = {
+    .tick = mt_sample_tick, .drain = mt_sample_drain, .look = look};
 
 const struct mt_engine_ops mt_engine_sample = {
     .name = "sample",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the engine `sample`: core/engine/sample/engine.c (the ops), ring.c (a thread's events
- * and rings), snapshot.c (rings into the recording), stop.c (the stack of a thread that stands
- * still). */
+ * and rings), history.c (what was read from a ring), snapshot.c (into the recording), stop.c (the
+ * stack of a thread that stands still). */
 #ifndef MT_ENGINE_SAMPLE_PRIVATE_H
 #define MT_ENGINE_SAMPLE_PRIVATE_H
 
@@ -18,11 +18,19 @@ struct mt_sample_ring {
 	struct mt_data_ring data;
 };
 
+/* Records, the oldest of which make room for new ones. */
+struct mt_sample_history {
+	uint8_t *bytes; /* NULL: there were none yet */
+	size_t size_bytes;
+	uint64_t begin, end; /* counted on and on */
+};
+
 struct mt_sample_thread {
 	pid_t pid, lwp;
 	/* Samples, and when the thread came to a CPU and left it; the oldest are overwritten. */
 	struct mt_sample_ring stacks;
-	struct mt_sample_ring maps; /* what it mapped, which nothing may overwrite */
+	struct mt_sample_history history; /* what was there before */
+	struct mt_sample_ring maps;       /* what it mapped, which nothing may overwrite */
 	bool stands_still;
 	uint64_t pc; /* where it stood last */
 	mt_register_breaks breaks;
@@ -36,8 +44,10 @@ struct mt_sample_engine {
 	struct mt_perf_clock clock;
 	struct mt_sample_thread *threads; /* by lwp */
 	mt_break_sites sites;
-	bool has_told_size; /* that rings are smaller than was asked for */
-	bool has_ring;      /* somebody got one, so others without are tolerated */
+	bool has_ring; /* somebody got one, so others without are tolerated */
+	unsigned without_ring;
+	uint64_t next_look_ns;      /* at rings */
+	unsigned times_overwritten; /* rings, before they were read */
 };
 
 /* ring.c */
@@ -50,7 +60,18 @@ struct perf_event_attr mt_sample_attr(const struct mt_sample_engine *engine);
 struct mt_error *mt_sample_open(struct mt_sample_engine *engine, struct mt_sample_thread *thread);
 void mt_sample_close(struct mt_sample_thread *thread);
 
+/* history.c */
+typedef struct mt_error *mt_sample_take(void *context, const struct perf_event_header *record);
+/* Errors: NO_MEMORY. */
+struct mt_error *mt_sample_history_push(struct mt_sample_history *history,
+					const struct perf_event_header *record);
+/* The oldest first.  Errors: TAKE's, which ends it. */
+struct mt_error *mt_sample_history_each(const struct mt_sample_history *history,
+					mt_sample_take *take, void *context);
+void mt_sample_history_deinit(struct mt_sample_history *history);
+
 /* snapshot.c: as the ops. */
+void mt_sample_tick(struct mt_engine *base);
 struct mt_error *mt_sample_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				    struct mt_recording_writer *writer);
 struct mt_error *mt_sample_drain(struct mt_engine *base, struct mt_recording_writer *writer);

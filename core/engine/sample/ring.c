@@ -7,8 +7,16 @@
 #include "perf/kernel_record.h"
 
 #include <asm/perf_regs.h>
+#include <unistd.h>
 
-#define MAPS_RING_BYTES (32u << 10)
+#define MAPS_RING_BYTES  (8u << 10)
+#define LEAST_RING_BYTES (16u << 10)
+#define MOST_RING_BYTES  (4u << 20)
+#define RECORD_BYTES     512 /* of a sample, besides its memory; and switches around it */
+/* Of an ordinary user, who may lock little memory: so many threads have rings of one size. */
+#define MOST_USER_BYTES (512u << 10)
+#define SHARERS         8
+#define MOST_HALVINGS   5
 #define WHAT            "samples of stacks"
 
 #define REGISTER(name) (1ull << PERF_REG_X86_##name)
@@ -91,26 +99,40 @@ static bool is_too_large(const struct mt_error *error)
 	return code == MT_ERROR_PERMISSION || code == MT_ERROR_NO_MEMORY;
 }
 
+/* Enough for what comes between a few looks; GDB looks only when the program stops. */
+static uint64_t ring_bytes(const struct mt_sample_engine *engine)
+{
+	const struct mt_engine_options *options = &engine->options;
+	const uint64_t samples = 6ull * MT_ENGINE_TICK_MS * 1000000 / options->sample.period_ns + 1;
+	const unsigned halvings = HASH_COUNT(engine->threads) / SHARERS;
+	uint64_t size = samples * (options->sample.stack_bytes + RECORD_BYTES);
+
+	if (options->live || size > MOST_RING_BYTES)
+		size = MOST_RING_BYTES;
+	if (geteuid() && size > MOST_USER_BYTES)
+		size = MOST_USER_BYTES;
+	if (geteuid())
+		size >>= halvings < MOST_HALVINGS ? halvings : MOST_HALVINGS;
+	if (size > options->ring_bytes)
+		size = options->ring_bytes;
+	return size > LEAST_RING_BYTES ? size : LEAST_RING_BYTES;
+}
+
 /* Halves the ring until what may be locked, and what there is, suffices for it. */
-static struct mt_error *map_stacks(struct mt_sample_engine *engine, struct mt_sample_thread *thread)
+static struct mt_error *map_stacks(const struct mt_sample_engine *engine,
+				   struct mt_sample_thread *thread)
 {
 	struct mt_sample_ring *ring = &thread->stacks;
-	uint64_t size = engine->options.ring_bytes;
+	uint64_t size = ring_bytes(engine);
 	struct mt_error *first = mt_data_ring_map(ring->fd, size, true, &ring->data);
 	struct mt_error *error = first;
 
-	while (is_too_large(error) && size / 2 >= MT_ENGINE_LEAST_RING_BYTES) {
+	while (is_too_large(error) && size / 2 >= LEAST_RING_BYTES) {
 		if (error != first)
 			mt_error_destroy(error);
 		size /= 2;
 		error = mt_data_ring_map(ring->fd, size, true, &ring->data);
 	}
-	if (first && !error && !engine->has_told_size)
-		mt_log(
-		    engine->options.log, MT_LOG_WARNING,
-		    "the ring of thread %d, and maybe those of others, is reduced to %llu kB: %s",
-		    thread->lwp, (unsigned long long)size / 1024, mt_error_message(first));
-	engine->has_told_size |= first && !error;
 	if (error != first)
 		mt_error_destroy(first);
 	return error;

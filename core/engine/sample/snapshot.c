@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rings into the recording.  A ring takes no samples while it is read, which the kernel counts. */
+/* Rings into histories, now and then, and these into the recording.  A ring takes no samples while
+ * it is read, which the kernel counts. */
 #include "engine/sample/private.h"
 #include "perf/kernel_record.h"
 
@@ -68,19 +69,33 @@ static struct mt_error *put_maps(const struct mt_sample_engine *engine,
 	return mt_data_ring_read(&thread->maps.data, take_record, &reading, NULL);
 }
 
-static struct mt_error *put_stacks(const struct mt_sample_engine *engine,
-				   struct mt_sample_thread *thread, uint32_t number,
-				   struct mt_recording_writer *writer)
+static struct mt_error *keep(void *context, const struct perf_event_header *record)
+{
+	return mt_sample_history_push(context, record);
+}
+
+static struct mt_error *read_ring(struct mt_sample_engine *engine, struct mt_sample_thread *thread)
+{
+	bool older_lost = false;
+	struct mt_error *error =
+	    mt_data_ring_read(&thread->stacks.data, keep, &thread->history, &older_lost);
+
+	engine->times_overwritten += older_lost;
+	return error;
+}
+
+static struct mt_error *put_stacks(struct mt_sample_engine *engine, struct mt_sample_thread *thread,
+				   uint32_t number, struct mt_recording_writer *writer)
 {
 	struct reading reading = {.engine = engine, .writer = writer};
 	const uint64_t now_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
-	const uint64_t read_to = thread->stacks.data.read_to;
 	/* Debuggers ask when all threads stand still. */
 	const bool is_shown = engine->options.live || (number && thread->stands_still);
 
-	mt_try(mt_data_ring_read(&thread->stacks.data, take_record, &reading, NULL));
-	if (engine->options.live)
-		thread->stacks.data.read_to = read_to;
+	mt_try(read_ring(engine, thread));
+	mt_try(mt_sample_history_each(&thread->history, take_record, &reading));
+	if (!engine->options.live)
+		thread->history.begin = thread->history.end;
 	if (is_shown)
 		mt_try(mt_sample_put_stop(engine, thread,
 					  reading.left_ns ? reading.left_ns : now_ns, writer));
@@ -103,6 +118,20 @@ struct mt_error *mt_sample_snapshot(struct mt_engine *base, pid_t lwp, uint32_t 
 		mt_try(put_stacks(engine, thread, number, writer));
 	}
 	return NULL;
+}
+
+/* A ring that cannot be emptied now can later. */
+void mt_sample_tick(struct mt_engine *base)
+{
+	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
+	const uint64_t now_ns = mt_clock_monotonic_ns();
+
+	/* Called after each stop of a thread's, too. */
+	if (now_ns < engine->next_look_ns)
+		return;
+	engine->next_look_ns = now_ns + MT_ENGINE_TICK_MS * 1000000ull / 2;
+	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		mt_error_destroy(read_ring(engine, thread));
 }
 
 struct mt_error *mt_sample_drain(struct mt_engine *base, struct mt_recording_writer *writer)
