@@ -151,6 +151,26 @@ def test_forks(follows, sampled, program):
     assert [bool(one.find("in_child")) for one in children] == [True] * follows
 
 
+def test_programs_that_a_shell_starts(sampled, program):
+    """By fork and exec, and by exec alone."""
+    run = sampled("/bin/sh", "-c", f"{program} forks; exec {program} threads",
+                  options=["--follow-forks"])
+    assert run.status == 5
+    assert all(any(one.find(name) for one in run.trace.threads.values())
+               for name in ("in_parent", "in_child", "in_first", "in_second"))
+
+
+def test_a_program_that_cannot_be_patched(run_mtdb, compile, tmp_path):
+    """It uses the GS register, and says so when that is not what it was."""
+    program = compile("calls_gs.c", "-DHOW=SYSTEM_CALL", "-D_GNU_SOURCE", "-pthread", "-O1",
+                      output="calls_gs")
+    alone = subprocess.run([program], text=True, capture_output=True, check=False)
+    done = run_mtdb("run", "--engine=sample", "-o", tmp_path / "out.txt", "--frequency=50000",
+                    "--stack=0", program)
+    assert (done.stdout, done.returncode) == (alone.stdout, alone.returncode)
+    assert "GS" not in done.stderr
+
+
 @WAYS
 def test_a_crash_shows_where_it_was(way, sampled, program):
     """However long ago the last sample was."""

@@ -52,18 +52,31 @@ static void thread_destroy(struct mt_sample_engine *engine, struct mt_sample_thr
 	free(thread);
 }
 
+/* Where something is missing that nobody asked to leave out. */
+static void tell_losses(const struct mt_sample_engine *engine)
+{
+	const struct mt_log *log = engine->options.log;
+
+	if (engine->without_ring > 1)
+		mt_log(log, MT_LOG_WARNING, "%u threads were not sampled", engine->without_ring);
+	if (engine->times_overwritten && !engine->options.live)
+		mt_log(log, MT_LOG_WARNING,
+		       "samples came faster than they were read: some are missing in %u places; "
+		       "try a lower --frequency or a smaller --stack",
+		       engine->times_overwritten);
+	if (engine->times_throttled)
+		mt_log(log, MT_LOG_WARNING,
+		       "the kernel paused sampling %u times, since it took too much time; try a "
+		       "lower --frequency, or run: sudo sysctl "
+		       "kernel.perf_event_max_sample_rate=100000",
+		       engine->times_throttled);
+}
+
 static void destroy(struct mt_engine *base)
 {
 	struct mt_sample_engine *engine = engine_of(base);
 
-	if (engine->without_ring > 1)
-		mt_log(engine->options.log, MT_LOG_WARNING, "%u threads were not sampled",
-		       engine->without_ring);
-	if (engine->times_overwritten && !engine->options.live)
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "samples came faster than they were read: some are missing in %u places; "
-		       "try a lower --frequency or a smaller --stack",
-		       engine->times_overwritten);
+	tell_losses(engine);
 	while (engine->threads)
 		thread_destroy(engine, engine->threads);
 	mt_array_deinit(&engine->sites);

@@ -47,6 +47,7 @@ struct mt_sample_engine {
 	bool has_ring; /* somebody got one, so others without are tolerated */
 	unsigned without_ring;
 	uint64_t next_look_ns;      /* at rings */
+	unsigned times_throttled;   /* threads' clocks, by the kernel */
 	unsigned times_overwritten; /* rings, before they were read */
 };
 

@@ -7,6 +7,7 @@
 struct reading {
 	const struct mt_sample_engine *engine;
 	struct mt_recording_writer *writer;
+	unsigned throttled;
 	uint64_t left_ns; /* when the thread left its CPU; 0: it came back, or that is not known */
 	bool has_records;
 };
@@ -52,6 +53,7 @@ static struct mt_error *take_record(void *context, const struct perf_event_heade
 	reading->has_records = true;
 	if (record->type == PERF_RECORD_SAMPLE)
 		return take_sample(reading, record);
+	reading->throttled += record->type == PERF_RECORD_THROTTLE;
 	if (!mt_kernel_record_parse(record, &it) || !is_wanted(&it))
 		return NULL;
 	it.time_ns = to_ns(reading->engine, it.time_ns);
@@ -94,8 +96,10 @@ static struct mt_error *put_stacks(struct mt_sample_engine *engine, struct mt_sa
 
 	mt_try(read_ring(engine, thread));
 	mt_try(mt_sample_history_each(&thread->history, take_record, &reading));
-	if (!engine->options.live)
+	if (!engine->options.live) {
 		thread->history.begin = thread->history.end;
+		engine->times_throttled += reading.throttled;
+	}
 	if (is_shown)
 		mt_try(mt_sample_put_stop(engine, thread,
 					  reading.left_ns ? reading.left_ns : now_ns, writer));
