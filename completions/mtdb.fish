@@ -45,7 +45,7 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l functions -x -d 'cal
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l no-functions -x -d 'calls: do not record these functions'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l throttle -d 'calls: drop functions that fill a ring'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l resolution -x -a 'low normal high' -d 'pt: time resolution'
-complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l kernel -d 'pt: trace the kernel too'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l kernel -d 'pt, sample: record the kernel too'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l filter -x -d 'pt: trace only there'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l per-cpu -d 'pt: one ring per CPU'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l full-execution -d 'pt: write all trace data during the run'

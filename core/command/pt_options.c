@@ -35,7 +35,6 @@ void mt_pt_options_deinit(struct mt_pt_options *options)
 static const char *any_of(const struct mt_pt_options *options)
 {
 	return options->resolution              ? "--resolution"
-	       : options->kernel                ? "--kernel"
 	       : options->filters               ? "--filter"
 	       : options->per_cpu               ? "--per-cpu"
 	       : options->full_execution        ? "--full-execution"
@@ -51,7 +50,6 @@ struct mt_error *mt_pt_options_apply(const struct mt_pt_options *options,
 	*out = (struct mt_engine_pt_options){
 	    .asked = any_of(options),
 	    .filters = options->filters,
-	    .kernel = options->kernel,
 	    .per_cpu = options->per_cpu,
 	    .full_execution = options->full_execution,
 	    .no_return_compression = options->no_return_compression,

@@ -22,7 +22,7 @@ struct mt_pt_options {
 	    "--no-return-compression", "--ptwrite", "--power-events"
 #define MT_PT_OPTIONS_HELP                                                                         \
 	"  --resolution=WHICH      pt: time resolution: low, normal (default) or high\n"           \
-	"  --kernel                pt: trace what the kernel does for the program, too\n"          \
+	"  --kernel                pt, sample: record what the kernel does for the program, too\n" \
 	"  --filter=FILTER         pt: trace only within FUNCTION, or \"filter A / B @ FILE\",\n"  \
 	"                          \"stop A @ FILE\"; may be repeated\n"                           \
 	"  --per-cpu               pt: one ring per CPU instead of one per thread\n"               \

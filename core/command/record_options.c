@@ -122,6 +122,7 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 		engine->throttle_ns = throttle_s * NS_PER_S;
 	if (record->ready_fd)
 		mt_try(parse_ready_fd(record));
+	engine->kernel = record->pt.kernel;
 	engine->follow_forks = record->follow_forks;
 	record->session.pending = record->pending;
 	record->session.no_open_args = record->no_open_args;

@@ -49,10 +49,9 @@ struct mt_seen {
 
 /* For Intel PT by the processor. */
 struct mt_engine_pt_options {
-	const char *asked; /* one of these that the user named: "--kernel"; NULL: none */
+	const char *asked; /* one of these that the user named: "--per-cpu"; NULL: none */
 	enum mt_pmu_resolution resolution; /* of times */
 	const char *const *filters;        /* engine/pt/filter.h; NULL at the end; or NULL */
-	bool kernel;                       /* what the kernel does for the program as well */
 	bool per_cpu;                      /* a ring a CPU */
 	bool full_execution;               /* nothing is overwritten: see drain() */
 	bool no_return_compression;
@@ -85,6 +84,7 @@ struct mt_engine_options {
 	uint64_t throttle_ns;
 	struct mt_engine_pt_options pt;
 	struct mt_engine_sample_options sample;
+	bool kernel;       /* what it does for the program as well; for `pt` and `sample` */
 	bool follow_forks; /* children will be added too */
 	/* May be NULL.  Only engines that single-step call it. */
 	void (*seen)(void *context, const struct mt_seen *seen);

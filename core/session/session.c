@@ -45,16 +45,27 @@ struct mt_error *mt_session_check_ring(uint64_t ring_bytes)
 	return NULL;
 }
 
-/* ASKED: an option for ENGINE alone, that the user named; NULL: none. */
-static struct mt_error *check_options_of(const struct mt_session *session,
-					 const struct mt_engine_ops *engine, const char *asked,
-					 const struct mt_engine_ops *chosen)
+/* ASKED: an option for ENGINES alone, that the user named; NULL: none. */
+static struct mt_error *check_option(const struct mt_session *session, const char *asked,
+				     const char *engines, bool is_one)
 {
-	if (!asked || chosen == engine)
+	if (!asked || is_one)
 		return NULL;
-	return mt_error_new(
-	    MT_ERROR_USAGE, "%s is only for the engine %s, not for %s", asked, engine->name,
-	    session->why.text && !session->why.failed ? session->why.text : chosen->name);
+	return mt_error_new(MT_ERROR_USAGE, "%s is only for the %s, not for %s", asked, engines,
+			    session->why.text && !session->why.failed ? session->why.text
+								      : session->result.engine);
+}
+
+static struct mt_error *check_options(const struct mt_session *session,
+				      const struct mt_engine_ops *chosen)
+{
+	const struct mt_engine_options *options = &session->options->engine;
+	const bool is_pt = chosen == &mt_engine_pt, is_sample = chosen == &mt_engine_sample;
+
+	mt_try(check_option(session, options->pt.asked, "engine pt", is_pt));
+	mt_try(check_option(session, options->sample.asked, "engine sample", is_sample));
+	return check_option(session, options->kernel ? "--kernel" : NULL, "engines pt and sample",
+			    is_pt || is_sample);
 }
 
 /* The others record everything, which is what nobody meant who named them. */
@@ -124,11 +135,10 @@ static struct mt_error *create_engine(struct mt_session *session)
 	options.breathe = breathe;
 	options.breathe_context = session;
 	mt_try(mt_engine_choose(session->options->engine_name, &chosen, &session->why));
-	mt_try(check_options_of(session, &mt_engine_pt, options.pt.asked, chosen));
-	mt_try(check_options_of(session, &mt_engine_sample, options.sample.asked, chosen));
+	session->result.engine = chosen->name;
+	mt_try(check_options(session, chosen));
 	warn_of_calls_options(session, chosen);
 	mt_try(mt_session_check_ring(options.ring_bytes));
-	session->result.engine = chosen->name;
 	return chosen->create(session->target, &options, &session->engine);
 }
 

@@ -108,7 +108,7 @@ def test_later_threads_do_without(play, compile):
 def test_options_of_others_are_refused(run_mtdb, tmp_path):
     done = run_mtdb("run", "--engine=step", "--kernel", "touch", tmp_path / "ran")
     assert done.returncode == 125
-    assert "--kernel is only for the engine pt" in done.stderr
+    assert "--kernel is only for the engines pt and sample" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 

@@ -284,7 +284,7 @@ def test_a_killed_tracer_leaves_the_program_as_it_was(options, running, attach):
     (["--returns", "deep"], "the engine sample does not follow calls, as --returns"),
     (["-t", "spin > 5ms"], "the engine sample does not follow calls"),
     (["-t", "light..heavy > 5ms"], "the engine sample does not measure times"),
-    (["--kernel"], "--kernel is only for the engine pt, not for sample"),
+    (["--per-cpu"], "--per-cpu is only for the engine pt, not for sample"),
     (["--frequency=0"], "number of samples a second"),
     (["--frequency=1000000"], "number of samples a second"),
     (["--stack=64k"], "a sample has room for 65024 bytes"),
@@ -301,6 +301,22 @@ def test_its_options_are_for_it_alone(option, run_mtdb, program, tmp_path):
     done = run_mtdb("run", "--engine=calls", "-o", tmp_path / "out.fxt", option, program, "waits")
     assert done.returncode == 125
     assert f"{option.partition('=')[0]} is only for the engine sample, not for calls" in done.stderr
+
+
+@WAYS
+def test_the_kernels_part(way, run_mtdb, program, tmp_path):
+    output = tmp_path / "out.fxt"
+    done = run_mtdb("run", "--engine=sample", "--kernel", *way, "--size=64M", "-o", output, program,
+                    "kernel")
+    if "what the kernel does" in done.stderr:
+        pytest.skip("an ordinary user may not sample the kernel here")
+    assert done.returncode == 5, done.stderr
+    main = next(iter(fxt.read(output).threads.values()))
+    kernel = [one for one in main.slices()
+              if one.name == "[kernel]" or one.args.get("module", "").startswith("[kernel")]
+    # By frame pointers the caller of read() is missing, since the C library has none.
+    caller = "asks_the_kernel" if way == DWARF else "main"
+    assert any(caller in one.path() for one in kernel)
 
 
 def test_the_frequency_is_that(sampled, program):

@@ -108,7 +108,7 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	    .mtc = engine->config.mtc,
 	    .cyc = engine->config.cyc,
 	    .return_compression = engine->config.return_compression,
-	    .kernel = engine->options.pt.kernel,
+	    .kernel = engine->options.kernel,
 	    .per_cpu = engine->options.pt.per_cpu,
 	    .snapshot = !engine->options.pt.full_execution,
 	    .mtc_period = engine->config.mtc_period,

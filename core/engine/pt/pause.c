@@ -24,7 +24,7 @@ static bool can_pause(struct mt_pt_engine *engine)
 	engine->pause_tried = true;
 	error = mt_pt_try_pause(&engine->pmu);
 	engine->pauses = !error;
-	if (error && engine->options.pt.kernel)
+	if (error && engine->options.kernel)
 		level = MT_LOG_INFO;
 	mt_log(engine->options.log, level,
 	       error ? "after a hit the trace continues until the thread stops: %s"

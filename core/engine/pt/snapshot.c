@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings into the recording.  The processes stand still while their rings are copied, and no longer:
  * the file is written when they run again.  A stream goes there all the time. */
-#include "engine/pt/kernel.h"
+#include "engine/kernel_maps.h"
 #include "engine/pt/private.h"
 #include "pt/packet.h"
 
@@ -201,18 +201,10 @@ static struct mt_error *end_streams(struct mt_pt_engine *engine, pid_t lwp,
 /* Once.  Without it the kernel's stretches have no names. */
 static struct mt_error *put_kernel(struct mt_pt_engine *engine, struct mt_recording_writer *writer)
 {
-	struct mt_error *error;
-
-	if (!engine->options.pt.kernel || engine->kernel_is_told)
+	if (!engine->options.kernel || engine->kernel_is_told)
 		return NULL;
 	engine->kernel_is_told = true;
-	error = mt_pt_put_kernel("", to_ns(engine, mt_clock_tsc()), writer);
-	if (!error || mt_error_code(error) == MT_ERROR_SYSTEM)
-		return error;
-	mt_log(engine->options.log, MT_LOG_WARNING, "showing kernel code as [kernel]: %s",
-	       mt_error_message(error));
-	mt_error_destroy(error);
-	return NULL;
+	return mt_engine_put_kernel(engine->options.log, to_ns(engine, mt_clock_tsc()), writer);
 }
 
 struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,

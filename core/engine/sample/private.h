@@ -45,6 +45,7 @@ struct mt_sample_engine {
 	struct mt_sample_thread *threads; /* by lwp */
 	mt_break_sites sites;
 	bool has_ring; /* somebody got one, so others without are tolerated */
+	bool kernel_is_told;
 	unsigned without_ring;
 	uint64_t next_look_ns;      /* at rings */
 	unsigned times_throttled;   /* threads' clocks, by the kernel */

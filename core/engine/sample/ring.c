@@ -27,7 +27,8 @@
 	 REGISTER(R10) | REGISTER(R11) | REGISTER(R12) | REGISTER(R13) | REGISTER(R14) |           \
 	 REGISTER(R15))
 
-static struct perf_event_attr attr_of(const struct mt_engine_sample_options *options, bool raw)
+static struct perf_event_attr attr_of(const struct mt_engine_sample_options *options, bool kernel,
+				      bool raw)
 {
 	const bool unwinds = options->stack_bytes != 0;
 	const struct mt_perf_spec spec = {
@@ -37,6 +38,7 @@ static struct perf_event_attr attr_of(const struct mt_engine_sample_options *opt
 	    .sample_type = MT_RECORDING_STACK_TYPE |
 			   (unwinds ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0),
 	    .registers = unwinds ? REGISTERS : 0,
+	    .kernel = kernel,
 	    .disabled = true,
 	    .backward = true,
 	    .switches = true,
@@ -44,8 +46,8 @@ static struct perf_event_attr attr_of(const struct mt_engine_sample_options *opt
 	};
 	struct perf_event_attr attr = mt_perf_spec_attr(&spec);
 
+	attr.exclude_callchain_kernel = !kernel;
 	/* The one or the other: perf shows a stack twice that is there twice. */
-	attr.exclude_callchain_kernel = 1;
 	attr.exclude_callchain_user = unwinds;
 	attr.sample_stack_user = (uint32_t)options->stack_bytes;
 	return attr;
@@ -53,7 +55,7 @@ static struct perf_event_attr attr_of(const struct mt_engine_sample_options *opt
 
 struct perf_event_attr mt_sample_attr(const struct mt_sample_engine *engine)
 {
-	return attr_of(&engine->options.sample, engine->clock.raw);
+	return attr_of(&engine->options.sample, engine->options.kernel, engine->clock.raw);
 }
 
 static struct perf_event_attr attr_of_maps(const struct mt_sample_engine *engine)
@@ -84,7 +86,7 @@ struct mt_error *mt_sample_probe(void)
 	    .period_ns = MT_ENGINE_DEFAULT_SAMPLE_NS,
 	    .stack_bytes = MT_ENGINE_DEFAULT_STACK_BYTES,
 	};
-	const struct perf_event_attr attr = attr_of(&options, false);
+	const struct perf_event_attr attr = attr_of(&options, false, false);
 	int fd = -1;
 
 	mt_try(open_event(&attr, 0, &fd));

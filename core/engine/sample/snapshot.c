@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings into histories, now and then, and these into the recording.  A ring takes no samples while
  * it is read, which the kernel counts. */
+#include "engine/kernel_maps.h"
 #include "engine/sample/private.h"
 #include "perf/kernel_record.h"
 
@@ -109,12 +110,24 @@ static struct mt_error *put_stacks(struct mt_sample_engine *engine, struct mt_sa
 		   : NULL;
 }
 
+/* Once.  Without it the kernel's frames have no names. */
+static struct mt_error *put_kernel(struct mt_sample_engine *engine,
+				   struct mt_recording_writer *writer)
+{
+	if (!engine->options.kernel || engine->kernel_is_told)
+		return NULL;
+	engine->kernel_is_told = true;
+	return mt_engine_put_kernel(
+	    engine->options.log, mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc()), writer);
+}
+
 struct mt_error *mt_sample_snapshot(struct mt_engine *base, pid_t lwp, uint32_t number,
 				    struct mt_recording_writer *writer)
 {
 	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
+	mt_try(put_kernel(engine, writer));
 	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		if (lwp && thread->lwp != lwp)
 			continue;
@@ -143,6 +156,7 @@ struct mt_error *mt_sample_drain(struct mt_engine *base, struct mt_recording_wri
 	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
+	mt_try(put_kernel(engine, writer));
 	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next)
 		mt_try(put_maps(engine, thread, writer));
 	return NULL;

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "engine/pt/kernel.h"
+#include "engine/kernel_maps.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define KERNEL_PID  (-1) /* as perf has it */
 #define KERNEL_NAME "[kernel.kallsyms]_stext"
-
-static FILE *open_proc(const char *root, const char *name)
-{
-	char *path = NULL;
-	FILE *file = asprintf(&path, "%s/proc/%s", root, name) < 0 ? NULL : fopen(path, "re");
-
-	free(path);
-	return file;
-}
 
 static struct mt_error *put(const char *path, uint64_t start, uint64_t end, uint64_t time_ns,
 			    struct mt_recording_writer *writer)
@@ -54,10 +44,9 @@ static void find_text(FILE *kallsyms, uint64_t *start, uint64_t *end)
 }
 
 /* "ext4 1036288 2 - Live 0xffffffffc0400000" */
-static struct mt_error *put_modules(const char *root, uint64_t time_ns,
-				    struct mt_recording_writer *writer)
+static struct mt_error *put_modules(uint64_t time_ns, struct mt_recording_writer *writer)
 {
-	FILE *modules = open_proc(root, "modules");
+	FILE *modules = fopen("/proc/modules", "re");
 	struct mt_error *error = NULL;
 	char line[4096], name[64], path[80];
 	uint64_t size, start;
@@ -73,14 +62,13 @@ static struct mt_error *put_modules(const char *root, uint64_t time_ns,
 	return error;
 }
 
-struct mt_error *mt_pt_put_kernel(const char *root, uint64_t time_ns,
-				  struct mt_recording_writer *writer)
+static struct mt_error *put_all(uint64_t time_ns, struct mt_recording_writer *writer)
 {
-	FILE *kallsyms = open_proc(root, "kallsyms");
+	FILE *kallsyms = fopen("/proc/kallsyms", "re");
 	uint64_t start = 0, end = 0;
 
 	if (!kallsyms)
-		return mt_error_errno(errno, "cannot read %s/proc/kallsyms", root);
+		return mt_error_errno(errno, "cannot read /proc/kallsyms");
 	find_text(kallsyms, &start, &end);
 	fclose(kallsyms);
 	if (!start || end <= start)
@@ -89,5 +77,17 @@ struct mt_error *mt_pt_put_kernel(const char *root, uint64_t time_ns,
 		    "the kernel hides its addresses (/proc/kallsyms has none): run as "
 		    "root, or sudo sysctl kernel.kptr_restrict=0");
 	mt_try(put(KERNEL_NAME, start, end, time_ns, writer));
-	return put_modules(root, time_ns, writer);
+	return put_modules(time_ns, writer);
+}
+
+struct mt_error *mt_engine_put_kernel(const struct mt_log *log, uint64_t time_ns,
+				      struct mt_recording_writer *writer)
+{
+	struct mt_error *error = put_all(time_ns, writer);
+
+	if (!error || mt_error_code(error) == MT_ERROR_SYSTEM)
+		return error;
+	mt_log(log, MT_LOG_WARNING, "showing kernel code as [kernel]: %s", mt_error_message(error));
+	mt_error_destroy(error);
+	return NULL;
 }
