@@ -287,6 +287,7 @@ def test_a_killed_tracer_leaves_the_program_as_it_was(options, running, attach):
     (["--per-cpu"], "--per-cpu is only for the engine pt, not for sample"),
     (["--frequency=0"], "number of samples a second"),
     (["--frequency=1000000"], "number of samples a second"),
+    (["--size=64k", "--stack=48k"], "a ring of 65536 bytes has no room for samples with 49152"),
     (["--stack=64k"], "a sample has room for 65024 bytes"),
     (["-t", "spin", "-t", "light", "-t", "heavy"], "not enough debug registers"),
 ])

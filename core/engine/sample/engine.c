@@ -20,24 +20,39 @@ static struct mt_sample_thread *find(const struct mt_sample_engine *engine, pid_
 	return thread;
 }
 
-static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *options,
+/* With what nobody asked for otherwise. */
+static struct mt_engine_options complete(const struct mt_engine_options *asked)
+{
+	struct mt_engine_options options = *asked;
+
+	if (!options.ring_bytes)
+		options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
+	if (!options.sample.period_ns)
+		options.sample.period_ns = MT_ENGINE_DEFAULT_SAMPLE_NS;
+	if (options.sample.follows_frame_pointers)
+		options.sample.stack_bytes = 0;
+	else if (!options.sample.stack_bytes)
+		options.sample.stack_bytes = MT_ENGINE_DEFAULT_STACK_BYTES;
+	return options;
+}
+
+static struct mt_error *create(struct mt_target *target, const struct mt_engine_options *asked,
 			       struct mt_engine **out)
 {
-	struct mt_sample_engine *engine = calloc(1, sizeof(*engine));
+	const struct mt_engine_options options = complete(asked);
 
+	if (options.ring_bytes < mt_sample_least_bytes(&options))
+		return mt_error_new(MT_ERROR_USAGE,
+				    "a ring of %llu bytes has no room for samples with %llu bytes "
+				    "of the stack: use a larger --size or a smaller --stack",
+				    (unsigned long long)options.ring_bytes,
+				    (unsigned long long)options.sample.stack_bytes);
+	struct mt_sample_engine *engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return mt_error_no_memory();
 	engine->base.ops = &mt_engine_sample;
 	engine->target = target;
-	engine->options = *options;
-	if (!engine->options.ring_bytes)
-		engine->options.ring_bytes = MT_ENGINE_DEFAULT_RING_BYTES;
-	if (!engine->options.sample.period_ns)
-		engine->options.sample.period_ns = MT_ENGINE_DEFAULT_SAMPLE_NS;
-	if (engine->options.sample.follows_frame_pointers)
-		engine->options.sample.stack_bytes = 0;
-	else if (!engine->options.sample.stack_bytes)
-		engine->options.sample.stack_bytes = MT_ENGINE_DEFAULT_STACK_BYTES;
+	engine->options = options;
 	mt_perf_clock_init(&engine->clock);
 	*out = &engine->base;
 	return NULL;
@@ -62,7 +77,7 @@ static void tell_losses(const struct mt_sample_engine *engine)
 	if (engine->times_overwritten && !engine->options.live)
 		mt_log(log, MT_LOG_WARNING,
 		       "samples came faster than they were read: some are missing in %u places; "
-		       "try a lower --frequency or a smaller --stack",
+		       "try a larger --size, a lower --frequency or a smaller --stack",
 		       engine->times_overwritten);
 	if (engine->times_throttled)
 		mt_log(log, MT_LOG_WARNING,
@@ -243,11 +258,8 @@ static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *out)
 
 	if (!ring || !ring->page)
 		return false;
-	/* The kernel's position moves down from 0. */
-	uint64_t used = ring->read_to - __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	if (used > ring->size_bytes)
-		used = ring->size_bytes;
-	used += thread->history.end - thread->history.begin;
+	const uint64_t used = mt_sample_unread(ring) + thread->history.end - thread->history.begin;
+
 	*out = (struct mt_engine_ring){
 	    .bytes = thread->history.size_bytes,
 	    .used = used < thread->history.size_bytes ? used : thread->history.size_bytes,

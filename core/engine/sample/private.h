@@ -52,7 +52,13 @@ struct mt_sample_engine {
 	unsigned times_overwritten; /* rings, before they were read */
 };
 
+#define MT_SAMPLE_RECORD_BYTES 512 /* of a sample, besides its memory; and switches around it */
+
 /* ring.c */
+/* A ring has room for two samples. */
+uint64_t mt_sample_least_bytes(const struct mt_engine_options *options);
+/* How much a ring of stacks holds that was not read; not more than its size. */
+uint64_t mt_sample_unread(const struct mt_data_ring *ring);
 /* NULL: an event that samples stacks lets itself be opened.  Errors: as mt_perf_event_explain(). */
 struct mt_error *mt_sample_probe(void);
 /* The attribute of the event of all threads. */

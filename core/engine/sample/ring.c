@@ -9,10 +9,10 @@
 #include <asm/perf_regs.h>
 #include <unistd.h>
 
-#define MAPS_RING_BYTES  (8u << 10)
-#define LEAST_RING_BYTES (16u << 10)
+/* The first thread loads a program's libraries. */
+#define FIRST_MAPS_BYTES (32u << 10)
+#define MAPS_BYTES       (8u << 10)
 #define MOST_RING_BYTES  (4u << 20)
-#define RECORD_BYTES     512 /* of a sample, besides its memory; and switches around it */
 /* Of an ordinary user, who may lock little memory: so many threads have rings of one size. */
 #define MOST_USER_BYTES (512u << 10)
 #define SHARERS         8
@@ -69,7 +69,6 @@ static struct perf_event_attr attr_of_maps(const struct mt_sample_engine *engine
 	};
 	struct perf_event_attr attr = mt_perf_spec_attr(&spec);
 
-	attr.mmap_data = 1; /* perf reads tables for unwinding where they are mapped */
 	attr.build_id = mt_perf_kernel_is_at_least(5, 12);
 	return attr;
 }
@@ -101,13 +100,28 @@ static bool is_too_large(const struct mt_error *error)
 	return code == MT_ERROR_PERMISSION || code == MT_ERROR_NO_MEMORY;
 }
 
+/* The kernel's position moves down from 0. */
+uint64_t mt_sample_unread(const struct mt_data_ring *ring)
+{
+	uint64_t unread = 0;
+
+	if (ring->page)
+		unread = ring->read_to - __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	return unread < ring->size_bytes ? unread : ring->size_bytes;
+}
+
+uint64_t mt_sample_least_bytes(const struct mt_engine_options *options)
+{
+	return 2 * (options->sample.stack_bytes + MT_SAMPLE_RECORD_BYTES);
+}
+
 /* Enough for what comes between a few looks; GDB looks only when the program stops. */
 static uint64_t ring_bytes(const struct mt_sample_engine *engine)
 {
 	const struct mt_engine_options *options = &engine->options;
 	const uint64_t samples = 6ull * MT_ENGINE_TICK_MS * 1000000 / options->sample.period_ns + 1;
 	const unsigned halvings = HASH_COUNT(engine->threads) / SHARERS;
-	uint64_t size = samples * (options->sample.stack_bytes + RECORD_BYTES);
+	uint64_t size = samples * (options->sample.stack_bytes + MT_SAMPLE_RECORD_BYTES);
 
 	if (options->live || size > MOST_RING_BYTES)
 		size = MOST_RING_BYTES;
@@ -117,7 +131,7 @@ static uint64_t ring_bytes(const struct mt_sample_engine *engine)
 		size >>= halvings < MOST_HALVINGS ? halvings : MOST_HALVINGS;
 	if (size > options->ring_bytes)
 		size = options->ring_bytes;
-	return size > LEAST_RING_BYTES ? size : LEAST_RING_BYTES;
+	return size > mt_sample_least_bytes(options) ? size : mt_sample_least_bytes(options);
 }
 
 /* Halves the ring until what may be locked, and what there is, suffices for it. */
@@ -129,7 +143,7 @@ static struct mt_error *map_stacks(const struct mt_sample_engine *engine,
 	struct mt_error *first = mt_data_ring_map(ring->fd, size, true, &ring->data);
 	struct mt_error *error = first;
 
-	while (is_too_large(error) && size / 2 >= LEAST_RING_BYTES) {
+	while (is_too_large(error) && size / 2 >= mt_sample_least_bytes(&engine->options)) {
 		if (error != first)
 			mt_error_destroy(error);
 		size /= 2;
@@ -143,9 +157,10 @@ static struct mt_error *map_stacks(const struct mt_sample_engine *engine,
 static struct mt_error *open_all(struct mt_sample_engine *engine, struct mt_sample_thread *thread)
 {
 	const struct perf_event_attr stacks = mt_sample_attr(engine), maps = attr_of_maps(engine);
+	const size_t maps_bytes = thread->lwp == thread->pid ? FIRST_MAPS_BYTES : MAPS_BYTES;
 
 	mt_try(open_event(&maps, thread->lwp, &thread->maps.fd));
-	mt_try(mt_data_ring_map(thread->maps.fd, MAPS_RING_BYTES, false, &thread->maps.data));
+	mt_try(mt_data_ring_map(thread->maps.fd, maps_bytes, false, &thread->maps.data));
 	mt_try(open_event(&stacks, thread->lwp, &thread->stacks.fd));
 	mt_try(map_stacks(engine, thread));
 	mt_system_ioctl(thread->stacks.fd, PERF_EVENT_IOC_ENABLE, 0);

@@ -37,7 +37,7 @@ static bool is_wanted(const struct mt_sideband *record)
 {
 	switch (record->kind) {
 	case MT_SIDEBAND_MMAP:
-		return record->mmap.path[0] == '/';
+		return record->mmap.executable && record->mmap.path[0] == '/';
 	case MT_SIDEBAND_SWITCH:
 	case MT_SIDEBAND_LOST:
 		return true;
@@ -137,7 +137,7 @@ struct mt_error *mt_sample_snapshot(struct mt_engine *base, pid_t lwp, uint32_t 
 	return NULL;
 }
 
-/* A ring that cannot be emptied now can later. */
+/* Not more often than need be, for what it loses.  A ring that cannot be emptied now can later. */
 void mt_sample_tick(struct mt_engine *base)
 {
 	struct mt_sample_engine *engine = (struct mt_sample_engine *)base;
@@ -148,7 +148,8 @@ void mt_sample_tick(struct mt_engine *base)
 		return;
 	engine->next_look_ns = now_ns + MT_ENGINE_TICK_MS * 1000000ull / 2;
 	for (struct mt_sample_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		mt_error_destroy(read_ring(engine, thread));
+		if (mt_sample_unread(&thread->stacks.data) > thread->stacks.data.size_bytes / 4)
+			mt_error_destroy(read_ring(engine, thread));
 }
 
 struct mt_error *mt_sample_drain(struct mt_engine *base, struct mt_recording_writer *writer)
