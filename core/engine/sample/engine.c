@@ -204,7 +204,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 	if (!thread || stop->kind == MT_STOP_EXITED)
 		return NULL;
 	mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
-	thread->stands_still = true;
+	thread->stopped_ns = news->time_ns;
 	thread->pc = news->pc = registers.rip;
 	news->breakpoint = mt_register_breaks_hit(&thread->breaks, stop, &news->pc);
 	if (stop->kind == MT_STOP_EXEC) {
@@ -221,7 +221,7 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	struct mt_sample_thread *thread = find(engine, lwp);
 
 	if (thread)
-		thread->stands_still = false;
+		thread->stopped_ns = 0;
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 

@@ -31,8 +31,8 @@ struct mt_sample_thread {
 	struct mt_sample_ring stacks;
 	struct mt_sample_history history; /* what was there before */
 	struct mt_sample_ring maps;       /* what it mapped, which nothing may overwrite */
-	bool stands_still;
-	uint64_t pc; /* where it stood last */
+	uint64_t pc;                      /* where it stood last */
+	uint64_t stopped_ns;              /* when that was seen; 0: it runs */
 	mt_register_breaks breaks;
 	UT_hash_handle hh;
 };

@@ -92,18 +92,20 @@ static struct mt_error *put_stacks(struct mt_sample_engine *engine, struct mt_sa
 {
 	struct reading reading = {.engine = engine, .writer = writer};
 	const uint64_t now_ns = mt_tsc_to_ns(&engine->options.conversion, mt_clock_tsc());
-	/* Debuggers ask when all threads stand still. */
-	const bool is_shown = engine->options.live || (number && thread->stands_still);
+	/* Debuggers ask when all threads stand still, and do not say when they go on. */
+	const bool is_live = engine->options.live;
+	const bool is_shown = is_live || (number && thread->stopped_ns);
+	const uint64_t stopped_ns = is_live ? now_ns : thread->stopped_ns;
 
 	mt_try(read_ring(engine, thread));
 	mt_try(mt_sample_history_each(&thread->history, take_record, &reading));
-	if (!engine->options.live) {
+	if (!is_live) {
 		thread->history.begin = thread->history.end;
 		engine->times_throttled += reading.throttled;
 	}
 	if (is_shown)
 		mt_try(mt_sample_put_stop(engine, thread,
-					  reading.left_ns ? reading.left_ns : now_ns, writer));
+					  reading.left_ns ? reading.left_ns : stopped_ns, writer));
 	return reading.has_records || is_shown
 		   ? mt_engine_put_snapshot(writer, thread->pid, thread->lwp, thread->pc, number,
 					    now_ns)
