@@ -13,7 +13,7 @@
 #define PATIENCE_NS   2000000000ull
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
-#define TRIES         100
+#define STILL_NS      20000000ull
 
 struct attach {
 	struct mt_calls_engine *engine;
@@ -137,22 +137,50 @@ static struct mt_error *check_gs_users(const struct attach *attach)
 	return why.length ? cannot(attach, why.text) : NULL;
 }
 
-/* Until no thread is within dlopen() or dlclose(): before that, nothing is known of libraries. */
-static struct mt_error *await_whole(struct attach *attach)
+static struct mt_error *is_busy(const struct attach *attach, bool is_whole)
+{
+	const pid_t pid = attach->space->pid;
+
+	return is_whole ? mt_error_new(MT_ERROR_BUSY,
+				       "a child of process %d runs in its memory, and did not call "
+				       "exec or end for %llu seconds (vfork())",
+				       pid, PATIENCE_NS / 1000000000)
+			: mt_error_new(MT_ERROR_BUSY,
+				       "process %d is loading or unloading libraries", pid);
+}
+
+/* Until no thread is within dlopen() or dlclose(), before which nothing is known of libraries; and
+ * until nobody is in the memory who is not ours, since patches need a ring.  Whose birth was not
+ * told yet is let go on his way while others stand still, so that no more are born; but not for
+ * long, since he may wait for them. */
+static struct mt_error *await_calm(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
-	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const uint64_t begin_ns = mt_clock_monotonic_ns();
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-	for (int i = 0; i < TRIES; i++) {
-		if (mt_calls_is_whole(attach->engine, attach->space))
+	for (;;) {
+		bool is_whole = mt_calls_is_whole(attach->engine, attach->space);
+		uint64_t waited_ns = mt_clock_monotonic_ns() - begin_ns;
+
+		if (is_whole && attach->space->shared)
+			return mt_error_new(MT_ERROR_BUSY,
+					    "a child of process %d shares its memory (clone() with "
+					    "CLONE_VM)",
+					    attach->space->pid);
+		if (is_whole && !mt_calls_is_bearing(attach->engine, attach->space))
 			return NULL;
-		resume_all(attach, 0);
+		if (waited_ns > PATIENCE_NS)
+			return is_busy(attach, is_whole);
+		if (!is_whole || waited_ns > STILL_NS)
+			resume_all(attach, 0);
+		mt_try(hear_reports(attach));
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < MOST_PAUSE_NS)
+			pause.tv_nsec += PAUSE_NS;
 		mt_try(mt_target_halt(target, attach->space->pid));
 		mt_try(find_able(attach));
 	}
-	return mt_error_new(MT_ERROR_BUSY, "process %d is loading or unloading libraries",
-			    attach->space->pid);
 }
 
 /* The way in and out of which nobody notices much.  A text that is hidden is not written now, and
@@ -171,7 +199,7 @@ static struct mt_error *enter(struct attach *attach)
 	if (!lost)
 		lost = find_able(attach);
 	if (!error && !lost)
-		lost = await_whole(attach);
+		lost = await_calm(attach);
 	if (!error && !lost) {
 		mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
 		error = mt_calls_enter_join(&entering, attach->able);
@@ -218,8 +246,8 @@ static struct mt_error *take_over(struct attach *attach)
 		return error;
 	mt_try(find_able(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
-	mt_try(await_whole(attach));
-	if (!attach->space->hidden && !attach->space->inherited && !attach->space->shared)
+	mt_try(await_calm(attach));
+	if (!attach->space->hidden && !attach->space->inherited)
 		mt_try(enter(attach));
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (target->ops->watch_libraries || !stop_at)

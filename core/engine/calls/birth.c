@@ -9,6 +9,7 @@
 
 #include "process/proc.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -124,40 +125,82 @@ struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lw
 }
 
 /* By the arguments of the system call that a thread is in. */
-static bool asks_to_share(const struct mt_calls_engine *engine,
-			  const struct mt_calls_thread *thread)
+static bool asks_to_share(const struct mt_calls_engine *engine, pid_t pid,
+			  const struct user_regs_struct *registers)
 {
 	struct mt_target *target = engine->target;
-	struct user_regs_struct registers;
 	uint64_t flags = 0;
-	struct mt_error *error = target->ops->get_registers(target, thread->lwp, &registers);
 
-	if (error) {
-		mt_error_destroy(error);
-		return false;
-	}
-	switch (registers.orig_rax) {
+	switch (registers->orig_rax) {
 	case SYS_vfork:
 		return true;
 	case SYS_clone:
-		return registers.rdi & CLONE_VM;
+		return registers->rdi & CLONE_VM;
 	case SYS_clone3: /* clone(2): the flags come first */
-		return target->ops->read(target, thread->pid, registers.rdi, &flags,
-					 sizeof(flags)) == sizeof(flags) &&
+		return target->ops->read(target, pid, registers->rdi, &flags, sizeof(flags)) ==
+			   sizeof(flags) &&
 		       flags & CLONE_VM;
 	default:
 		return false;
 	}
 }
 
+static bool child_shares(const struct mt_calls_engine *engine, const struct mt_calls_thread *thread,
+			 pid_t child)
+{
+	int shares = mt_proc_share_memory(thread->pid, child);
+	struct user_regs_struct registers;
+
+	if (shares >= 0)
+		return shares;
+	struct mt_error *error =
+	    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+	shares = !error && asks_to_share(engine, thread->pid, &registers);
+	mt_error_destroy(error);
+	return shares;
+}
+
+struct bearing {
+	const struct mt_calls_engine *engine;
+	pid_t pid;
+	bool is_bearing;
+};
+
+/* Before it has the result, its event was not told, or its child is still there.  One that vfork()
+ * holds cannot be asked. */
+static struct mt_error *see_bearing(void *context, pid_t lwp)
+{
+	struct bearing *bearing = context;
+	struct mt_target *target = bearing->engine->target;
+	struct user_regs_struct registers;
+	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
+
+	if (!error) {
+		bearing->is_bearing |= (int64_t)registers.rax == -ENOSYS &&
+				       asks_to_share(bearing->engine, bearing->pid, &registers);
+		return NULL;
+	}
+	mt_error_destroy(error);
+	long number = mt_proc_system_call(lwp);
+	bearing->is_bearing |= number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
+	return NULL;
+}
+
+bool mt_calls_is_bearing(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	struct mt_target *target = engine->target;
+	struct bearing bearing = {engine, space->pid, false};
+
+	mt_error_destroy(target->ops->each_thread(target, space->pid, see_bearing, &bearing));
+	return bearing.is_bearing;
+}
+
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop)
 {
-	int shares = mt_proc_share_memory(thread->pid, stop->child);
 	struct mt_calls_birth birth = {.pid = stop->child,
 				       .parent = thread->space,
-				       .shares =
-					   shares < 0 ? asks_to_share(engine, thread) : shares,
+				       .shares = child_shares(engine, thread, stop->child),
 				       .waits = stop->kind == MT_STOP_VFORK};
 
 	if (mt_array_push(&engine->births, birth))

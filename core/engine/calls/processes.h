@@ -17,6 +17,9 @@ struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lw
 struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop);
+/* Whether somebody runs in its memory, or is about to, whom nobody has told us of, or who is not
+ * traced: a thread is about to make another one, or waits in vfork().  All stand still. */
+bool mt_calls_is_bearing(const struct mt_calls_engine *engine, const struct mt_calls_space *space);
 /* A thread of a kept process made another one. */
 struct mt_error *mt_calls_keep_thread(struct mt_calls_engine *engine,
 				      const struct mt_calls_thread *maker, pid_t lwp);

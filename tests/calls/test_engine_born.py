@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Threads and children that are born while their process is attached, and those that run in its
+memory: no patch takes effect before they have what it needs, whether or not mtdb is killed."""
+import contextlib
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(name="start")
+def make_start(compile):
+    program = compile("calls_vforks.c", "-O1", "-pthread")
+
+    @contextlib.contextmanager
+    def start(way, milliseconds):
+        with subprocess.Popen([program, way, str(milliseconds)], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                assert process.stdout.readline() == "ready\n"
+                yield process
+            finally:
+                process.kill()
+
+    return start
+
+
+@pytest.fixture(name="attach")
+def make_attach(mtdb, compile, tmp_path):
+    """Attaches and lets go.  With a number: dies after so many of the things that it does to the
+    process.  How many there were."""
+    preload = compile("kill_at.c", "-shared", "-fPIC", output="kill_at.so")
+
+    def attach(pid, *options, number=None):
+        count = tmp_path / "count"
+        environment = {**os.environ, "LD_PRELOAD": str(preload), "KILL_COUNT": str(count)}
+        if number:
+            environment["KILL_AT"] = str(number)
+        done = subprocess.run(
+            [mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json", "--size", "16k",
+             "--for=50ms", *options, "-p", str(pid)],
+            env=environment, text=True, stderr=subprocess.PIPE, timeout=120, check=False)
+        assert done.returncode in ((0, -signal.SIGKILL) if number else (0,)), done.stderr
+        return None if number else int(count.read_text())
+
+    return attach
+
+
+def end(process):
+    assert process.communicate("\n", timeout=60) == ("0 wrong\n", "")
+    assert process.returncode == 5
+
+
+@pytest.mark.parametrize("way", ["ends", "exec"])
+@pytest.mark.parametrize("options", [[], ["--follow-forks"], ["--trigger", "work"]])
+def test_a_child_in_its_parents_memory(start, attach, way, options):
+    """It is there nearly all the time; nobody tells it of rings."""
+    with start(way, 150) as process:
+        for _ in range(3):
+            attach(process.pid, *options)
+        end(process)
+
+
+@pytest.mark.parametrize("way,options", [("exec", ["--follow-forks"]), ("exec", []), ("spawn", []),
+                                         ("threads", ["--trigger", "work"])])
+def test_killed_after_each_thing_it_does(start, attach, way, options):
+    rounds = 15
+    with start(way, 2) as process:
+        count = attach(process.pid, *options)
+        for i in range(rounds):
+            number = random.randint(i * count // rounds, (i + 1) * count // rounds) + 1
+            attach(process.pid, *options, number=number)
+            assert process.poll() is None, f"killed after {number} of {count}"
+        end(process)
