@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads and children that are born while their process is attached, and those that run in its
-memory: no patch takes effect before they have what it needs, whether or not mtdb is killed."""
+"""What happens while a process is attached: threads and children are born, or run in its memory, and
+have no ring yet; it becomes another program.  No harm comes to it, whether or not mtdb is killed."""
 import contextlib
 import os
+import pathlib
 import random
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -27,22 +29,31 @@ def make_start(compile):
     return start
 
 
+def is_untraced(pid):
+    return "TracerPid:\t0\n" in pathlib.Path(f"/proc/{pid}/status").read_text()
+
+
 @pytest.fixture(name="attach")
 def make_attach(mtdb, compile, tmp_path):
     """Attaches and lets go.  With a number: dies after so many of the things that it does to the
-    process.  How many there were."""
+    process.  Meanwhile: when it is traced.  Returns how many there were."""
     preload = compile("kill_at.c", "-shared", "-fPIC", output="kill_at.so")
 
-    def attach(pid, *options, number=None):
+    def attach(pid, *options, number=None, meanwhile=None):
         count = tmp_path / "count"
         environment = {**os.environ, "LD_PRELOAD": str(preload), "KILL_COUNT": str(count)}
         if number:
             environment["KILL_AT"] = str(number)
-        done = subprocess.run(
+        with subprocess.Popen(
             [mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json", "--size", "16k",
              "--for=50ms", *options, "-p", str(pid)],
-            env=environment, text=True, stderr=subprocess.PIPE, timeout=120, check=False)
-        assert done.returncode in ((0, -signal.SIGKILL) if number else (0,)), done.stderr
+                env=environment, text=True, stderr=subprocess.PIPE) as process:
+            if meanwhile:
+                while process.poll() is None and is_untraced(pid):
+                    time.sleep(0.001)
+                meanwhile()
+            _, messages = process.communicate(timeout=120)
+        assert process.returncode in ((0, -signal.SIGKILL) if number else (0,)), messages
         return None if number else int(count.read_text())
 
     return attach
@@ -74,3 +85,21 @@ def test_killed_after_each_thing_it_does(start, attach, way, options):
             attach(process.pid, *options, number=number)
             assert process.poll() is None, f"killed after {number} of {count}"
         end(process)
+
+
+def test_another_program_before_anything_could_be_done(compile, attach):
+    """Nothing that was meant for the former one is done to it; and it is not stepped, which would
+    end it if its tracer were killed then."""
+    with subprocess.Popen([compile("calls_stackless.c", "-O1")], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+
+        def go_on():
+            process.stdin.write("\n")
+            process.stdin.flush()
+
+        assert process.stdout.readline() == "ready\n"
+        attach(process.pid, number="step", meanwhile=lambda: (time.sleep(0.3), go_on()))
+        assert process.stdout.readline() == "ready\n"
+        assert process.poll() is None
+        go_on()
+        assert process.wait(timeout=60) == 5

@@ -172,6 +172,7 @@ static struct mt_error *await_calm(struct attach *attach)
 			return NULL;
 		if (waited_ns > PATIENCE_NS)
 			return is_busy(attach, is_whole);
+		attach->able = 0;
 		if (!is_whole || waited_ns > STILL_NS)
 			resume_all(attach, 0);
 		mt_try(hear_reports(attach));
@@ -264,13 +265,14 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	space->roots_pending = space->attached = true;
 	space->references++;
 	struct mt_error *error = take_over(&attach);
-	if (error)
-		mt_error_destroy(mt_calls_inject_give_up(engine, space));
-	/* It became another program meanwhile, which is recorded as one. */
+	/* It became another program meanwhile, which is recorded as one, and has code of its own
+	 * for remote calls. */
 	const struct mt_calls_space *now = mt_calls_find_space(engine, space->pid);
 	if (error && now && now != space) {
 		mt_error_destroy(error);
 		error = NULL;
+	} else if (error) {
+		mt_error_destroy(mt_calls_inject_give_up(engine, space));
 	}
 	mt_target_let_maps_go(engine->target, &attach.maps);
 	resume_all(&attach, 0);
