@@ -32,9 +32,11 @@ static bool is_at_end(const struct mt_ptrace_lwp *lwp)
 
 	if (lwp->exiting || (lwp->has_status && lwp->status >> 16 == PTRACE_EVENT_EXIT))
 		return true;
-	waitid(P_PID, (id_t)lwp->lwp, &told, WSTOPPED | WNOWAIT | WNOHANG | __WALL);
-	return told.si_pid && told.si_code == CLD_TRAPPED &&
-	       told.si_status >> 8 == PTRACE_EVENT_EXIT;
+	waitid(P_PID, (id_t)lwp->lwp, &told, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL);
+	/* One that execve() ends may have ended without a stop before. */
+	return told.si_pid &&
+	       (told.si_code == CLD_TRAPPED ? told.si_status >> 8 == PTRACE_EVENT_EXIT
+					    : told.si_code != CLD_STOPPED);
 }
 
 /* A thread in execve() cannot stop before the others have ended, and these wait for us. */
