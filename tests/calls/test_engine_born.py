@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from tests.calls.code import changed
+
 
 @pytest.fixture(name="start")
 def make_start(compile):
@@ -72,6 +74,48 @@ def test_a_child_in_its_parents_memory(start, attach, way, options):
         for _ in range(3):
             attach(process.pid, *options)
         end(process)
+
+
+@pytest.fixture(name="attach_while_it_vforks")
+def make_attach_while_it_vforks(compile, mtdb, tmp_path):
+    """A process, and what mtdb ended with and said of it, in the middle of whose second look at its
+    text it made a child that lives for so long."""
+    program = compile("calls_vforks_then.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    preload = compile("replace_at.c", "-shared", "-fPIC", output="replace_at.so")
+
+    @contextlib.contextmanager
+    def attach(milliseconds):
+        with subprocess.Popen([program, str(milliseconds)], text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as process:
+            try:
+                tell, hear = process.stdin.fileno(), process.stdout.fileno()
+                environment = {**os.environ, "LD_PRELOAD": str(preload), "REPLACE_NTH": "1",
+                               "REPLACE_AT": process.stdout.readline().strip(), "REPLACE_LETTER": "v",
+                               "REPLACE_TELL": str(tell), "REPLACE_HEAR": str(hear)}
+                done = subprocess.run(
+                    [mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json", "--size", "16k",
+                     "--for=50ms", "--modules", "calls_*", "-p", str(process.pid)], env=environment,
+                    pass_fds=[tell, hear], text=True, stderr=subprocess.PIPE, timeout=120, check=False)
+                yield process, done.returncode, done.stderr
+            finally:
+                process.kill()
+
+    return attach
+
+
+def test_a_child_comes_between_the_two_stops(attach_while_it_vforks):
+    with attach_while_it_vforks(100) as (process, status, said):
+        assert status == 0, said
+        assert process.communicate(timeout=60)[0] == "0 wrong\n"
+
+
+def test_a_child_stays_between_the_two_stops(attach_while_it_vforks):
+    """Then nothing is patched, and there is no second attempt, for which the first has used up what
+    was made."""
+    with attach_while_it_vforks(3000) as (process, status, said):
+        assert status == 1 and "runs in its memory" in said
+        assert changed(process.pid) == []
+        assert process.communicate(timeout=60)[0] == "0 wrong\n"
 
 
 @pytest.mark.parametrize("way,options", [("exec", ["--follow-forks"]), ("exec", []), ("spawn", []),

@@ -184,6 +184,28 @@ static struct mt_error *await_calm(struct attach *attach)
 	}
 }
 
+static struct mt_error *stop_again(struct attach *attach)
+{
+	mt_try(mt_target_halt(attach->engine->target, attach->space->pid));
+	return find_able(attach);
+}
+
+/* In the second stop. */
+static struct mt_error *join(struct attach *attach, struct mt_calls_entering *entering)
+{
+	mt_try(await_calm(attach));
+	mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
+	return mt_calls_enter_join(entering, attach->able);
+}
+
+static struct mt_error *first_of(struct mt_error *error, struct mt_error *other)
+{
+	if (!error)
+		return other;
+	mt_error_destroy(other);
+	return error;
+}
+
 /* The way in and out of which nobody notices much.  A text that is hidden is not written now, and
  * one with another tracer's patches is cleaned first. */
 static struct mt_error *enter(struct attach *attach)
@@ -194,26 +216,14 @@ static struct mt_error *enter(struct attach *attach)
 	struct mt_error *error = mt_calls_enter_map(&entering, attach->able);
 	/* That one alone: another may stand for a signal by now, which must not be lost. */
 	resume_thread(&(struct attach){.engine = attach->engine}, attach->able);
+	attach->able = 0;
 	if (!error)
 		error = mt_calls_enter_fill(&entering);
-	struct mt_error *lost = mt_target_halt(attach->engine->target, attach->space->pid);
-	if (!lost)
-		lost = find_able(attach);
+	struct mt_error *lost = stop_again(attach);
 	if (!error && !lost)
-		lost = await_calm(attach);
-	if (!error && !lost) {
-		mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
-		error = mt_calls_enter_join(&entering, attach->able);
-	}
-	if (lost && error)
-		mt_error_destroy(lost);
-	else if (lost)
-		error = lost;
-	lost = mt_calls_enter_end(&entering, attach->able);
-	if (!error)
-		return lost;
-	mt_error_destroy(lost);
-	return error;
+		error = join(attach, &entering);
+	error = first_of(error, lost);
+	return first_of(error, mt_calls_enter_end(&entering, attach->able));
 }
 
 /* That nothing is against it, and what is there of another tracer. */
@@ -256,6 +266,15 @@ static struct mt_error *take_over(struct attach *attach)
 	return mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL);
 }
 
+/* What was made for this attempt is in the program, and used up: there is no second one. */
+static struct mt_error *try_no_more(struct mt_error *error)
+{
+	struct mt_error *last = mt_error_new(MT_ERROR_SYSTEM, "%s", mt_error_message(error));
+
+	mt_error_destroy(error);
+	return last;
+}
+
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	struct attach attach = {.engine = engine, .space = space};
@@ -273,6 +292,8 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 		error = NULL;
 	} else if (error) {
 		mt_error_destroy(mt_calls_inject_give_up(engine, space));
+		if (mt_error_code(error) == MT_ERROR_BUSY && space->stage != MT_CALLS_PREPARED)
+			error = try_no_more(error);
 	}
 	mt_target_let_maps_go(engine->target, &attach.maps);
 	resume_all(&attach, 0);
