@@ -268,6 +268,17 @@ static struct mt_error *adopt_late(struct mt_ptrace_target *target, struct mt_pt
 	return mt_ptrace_adopt(target, (pid_t)child, lwp->pid);
 }
 
+/* One that was killed meanwhile is waited for: a thread in execve() waits until that was done. */
+static void detach_lwp(pid_t lwp, int signal)
+{
+	int status = 0;
+
+	if (ptrace(PTRACE_DETACH, lwp, 0, signal) == 0)
+		return;
+	if (mt_ptrace_wait_for(lwp, &status) > 0 && WIFSTOPPED(status))
+		ptrace(PTRACE_DETACH, lwp, 0, 0);
+}
+
 struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 {
 	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
@@ -296,7 +307,7 @@ struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal)
 		if (!held)
 			mt_ptrace_repeat_call(lwp->lwp);
 		if (take_traps(target, lwp, &held))
-			ptrace(PTRACE_DETACH, lwp->lwp, 0, held);
+			detach_lwp(lwp->lwp, held);
 		mt_ptrace_remove_lwp(target, lwp);
 	}
 	if (signal)

@@ -14,6 +14,7 @@
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
 #define STILL_NS      20000000ull
+#define REPORT_NS     300000000ull
 
 struct attach {
 	struct mt_calls_engine *engine;
@@ -266,6 +267,25 @@ static struct mt_error *take_over(struct attach *attach)
 	return mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL);
 }
 
+/* Whose memory or threads are not there any more has become another program, or is about to, and
+ * says so soon. */
+static void hear_why(struct attach *attach, const struct mt_error *error)
+{
+	const struct mt_calls_engine *engine = attach->engine;
+	const enum mt_error_code code = mt_error_code(error);
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	const uint64_t end_ns = mt_clock_monotonic_ns() + REPORT_NS;
+
+	if (code != MT_ERROR_GONE && code != MT_ERROR_SYSTEM && code != MT_ERROR_NOT_FOUND)
+		return;
+	while (engine->options.breathe && mt_clock_monotonic_ns() < end_ns &&
+	       mt_calls_find_space(engine, attach->space->pid) == attach->space) {
+		resume_all(attach, 0);
+		mt_error_destroy(hear_reports(attach));
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* What was made for this attempt is in the program, and used up: there is no second one. */
 static struct mt_error *try_no_more(struct mt_error *error)
 {
@@ -284,6 +304,8 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 	space->roots_pending = space->attached = true;
 	space->references++;
 	struct mt_error *error = take_over(&attach);
+	if (error)
+		hear_why(&attach, error);
 	/* It became another program meanwhile, which is recorded as one, and has code of its own
 	 * for remote calls. */
 	const struct mt_calls_space *now = mt_calls_find_space(engine, space->pid);

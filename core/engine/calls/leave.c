@@ -92,6 +92,20 @@ static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 	return NULL;
 }
 
+/* Who runs in the memory, and is not ours, may be within bytes that are about to change: not for
+ * long, as a rule. */
+static struct mt_error *halt_calm(struct leaving *leaving, pid_t *able)
+{
+	mt_try(halt_able(leaving, able));
+	for (int i = 0; i < TRIES && !leaving->engine->options.live &&
+			mt_calls_is_bearing(leaving->engine, leaving->space);
+	     i++) {
+		mt_try(let_go_on(leaving));
+		mt_try(halt_able(leaving, able));
+	}
+	return NULL;
+}
+
 /* No error: what is not known stays. */
 static void find_left(struct leaving *leaving)
 {
@@ -365,7 +379,7 @@ static struct mt_error *leave(struct leaving *leaving)
 	mt_try(halt_able(leaving, &able));
 	if (able)
 		make_ready(leaving, able);
-	mt_try(halt_able(leaving, &able));
+	mt_try(halt_calm(leaving, &able));
 	if (!able)
 		mt_try(halt(leaving));
 	mt_try(clean_text(leaving));
