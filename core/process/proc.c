@@ -166,7 +166,8 @@ static bool is_unwritten(uint64_t page)
 	       ((page & PAGE_OF_FILE) && !(page & PAGE_SWAPPED));
 }
 
-bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end)
+bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
+			  bool (*found)(void *context, uint64_t page), void *context)
 {
 	uint64_t pages[512];
 	bool all = true;
@@ -180,12 +181,23 @@ bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end)
 
 		all = pread(fd, pages, size, (off_t)(at / PAGE * sizeof(*pages))) == (ssize_t)size;
 		for (size_t i = 0; all && i < size / sizeof(*pages); i++)
-			all = is_unwritten(pages[i]);
+			all = is_unwritten(pages[i]) || found(context, at + i * PAGE);
 		at += size / sizeof(*pages) * PAGE;
 	}
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 && all;
+}
+
+static bool stop_there(void *context, uint64_t page)
+{
+	(void)context, (void)page;
+	return false;
+}
+
+bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end)
+{
+	return mt_proc_each_written(pid, start, end, stop_there, NULL);
 }
 
 int mt_proc_share_memory(pid_t one, pid_t other)

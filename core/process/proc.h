@@ -16,6 +16,10 @@ struct mt_error *mt_proc_check(void);
 /* Whether [start, end) is, or would be when it is touched, what the mapped files hold: nobody wrote
  * into those pages.  False where that is not known. */
 bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end);
+/* The pages of [start, end) into which somebody wrote, until FOUND returns false.  False: it did,
+ * or they are not known. */
+bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
+			  bool (*found)(void *context, uint64_t page), void *context);
 
 /* Where the program in the process begins (getauxval(3), AT_ENTRY).  0: not known. */
 uint64_t mt_proc_entry(pid_t pid);

@@ -39,12 +39,14 @@ def make_start(compile):
 def make_replace(compile, mtdb, tmp_path):
     preload = compile("replace_at.c", "-shared", "-fPIC", output="replace_at.so")
 
-    def replace(process, start, when, letter):
+    def replace(process, start, when, letter, after=False):
         """What mtdb says of a process, some of whose memory is replaced then."""
         tell, hear = process.stdin.fileno(), process.stdout.fileno()
         environment = {**os.environ, "LD_PRELOAD": str(preload), "REPLACE_AT": start,
                        "REPLACE_NTH": str(when), "REPLACE_LETTER": letter,
                        "REPLACE_TELL": str(tell), "REPLACE_HEAR": str(hear)}
+        if after:
+            environment["REPLACE_AFTER"] = "1"
         done = subprocess.run(
             [mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json", "--size", "16k",
              "--for=50ms", "--modules", "calls_*", "-p", str(process.pid)], env=environment,
@@ -79,6 +81,16 @@ def test_replaced(start, replace, when, what):
         before = code(process.pid, address)
         replace(process, address, when, {**OTHERS, **ITSELF}[what])
         assert code(process.pid, address) == before
+        end(process)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_written_when_it_was_read(start, replace, times):
+    """What the program writes into its text before the patched one takes its place is not lost, in
+    pages that it has written to before, either."""
+    with start() as (process, address):
+        for _ in range(times):
+            replace(process, address, ENTERING, "b", after=True)
         end(process)
 
 

@@ -170,6 +170,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	mt_array_each (place, &space->places)
 		mt_calls_text_note_written(space, place, place->checked);
 	mt_try(mt_calls_displace_all(engine, space));
+	mt_calls_swap_compare(engine, &entering->swap);
 	mt_try(mt_calls_swap_exchange(engine, space, &entering->swap, lwp));
 	mt_array_each (place, &space->places) {
 		if (mt_calls_swap_is_exchanged(&entering->swap, place->module->start))

@@ -9,6 +9,7 @@
  */
 #include "engine/calls/private.h"
 
+#include "base/hash.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -202,6 +203,47 @@ struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
 	}
 	copy->is_filled = true;
 	return NULL;
+}
+
+struct look {
+	struct mt_calls_engine *engine;
+	pid_t pid;
+	uint64_t sum;
+};
+
+static bool add_page(void *context, uint64_t page)
+{
+	struct look *look = context;
+	struct mt_target *target = look->engine->target;
+	uint8_t bytes[PAGE];
+	size_t size = target->ops->read(target, look->pid, page, bytes, sizeof(bytes));
+
+	look->sum = mt_hash(look->sum, &page, sizeof(page));
+	look->sum = mt_hash(look->sum, bytes, size);
+	return true;
+}
+
+/* Which pages are not the file's any more, and what is in them: where that is the same later, so is
+ * the text.  Where it is not known, it is taken for the same. */
+static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid,
+			   const struct mt_calls_copy *copy)
+{
+	struct look look = {engine, pid, 0};
+
+	return mt_proc_each_written(pid, copy->start, copy->end, add_page, &look) ? look.sum : 0;
+}
+
+void mt_calls_swap_read(struct mt_calls_engine *engine, const struct mt_calls_swap *swap,
+			struct mt_calls_copy *copy)
+{
+	copy->changes = changes_of(engine, swap->pid, copy);
+}
+
+void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->is_filled)
+			copy->is_filled = copy->changes == changes_of(engine, swap->pid, copy);
 }
 
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,

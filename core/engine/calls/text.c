@@ -421,6 +421,7 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt
 
 	if (!copy)
 		return NULL;
+	mt_calls_swap_read(engine, swap, copy);
 	mt_try(read_texts(engine, space, module, &texts, &is_there));
 	place = find_place(space, module);
 	if (!is_there || !place)
