@@ -2,6 +2,7 @@
 """What happens while a process is attached: threads and children are born, or run in its memory, and
 have no ring yet; it becomes another program.  No harm comes to it, whether or not mtdb is killed."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import random
@@ -12,6 +13,8 @@ import time
 import pytest
 
 from tests.calls.code import changed
+
+SYS_KCMP, KCMP_VM = 312, 1
 
 
 @pytest.fixture(name="start")
@@ -147,3 +150,25 @@ def test_another_program_before_anything_could_be_done(compile, attach):
         assert process.poll() is None
         go_on()
         assert process.wait(timeout=60) == 5
+
+
+def is_same_memory(pid, other):
+    return ctypes.CDLL(None).syscall(SYS_KCMP, pid, other, KCMP_VM, 0, 0) == 0
+
+
+def test_a_process_with_the_same_memory(compile, mtdb, tmp_path):
+    """It has no ring, and is not traced."""
+    with subprocess.Popen([compile("calls_sharers.c", "-O1", "-D_GNU_SOURCE")], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        if not (is_same_memory(process.pid, child) and
+                pathlib.Path(f"/proc/{child}/task/{child}/children").exists()):
+            process.kill()
+            pytest.skip("the system does not tell whose child somebody is, or who shares memory")
+        for pid, other in (process.pid, child), (child, process.pid):
+            done = subprocess.run([mtdb, "attach", "--engine", "calls", "-o", tmp_path / "out.json",
+                                   "--for=50ms", "-p", str(pid)], text=True, capture_output=True,
+                                  timeout=120, check=False)
+            assert done.returncode == 1
+            assert f"process {pid}: it shares its memory with process {other}" in done.stderr
+        assert process.communicate("\n", timeout=60)[0] == "0x700\n"

@@ -7,6 +7,8 @@
  * and ends, and at breakpoints of ours. */
 #include "engine/calls/private.h"
 
+#include "process/sharers.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,14 +165,27 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 		   : NULL;
 }
 
+/* Who shares the memory has no rings. */
+static struct mt_error *check_sharers(const struct mt_calls_engine *engine, pid_t pid)
+{
+	pid_t sharer = mt_proc_sharer(pid);
+
+	return sharer ? mt_error_new(
+			    MT_ERROR_UNSUPPORTED,
+			    "cannot record the calls of process %d: it shares its memory with "
+			    "process %d (%s)",
+			    pid, sharer, mt_calls_who_can(engine))
+		      : NULL;
+}
+
 static struct mt_error *prepare_attach(struct mt_engine *base, pid_t pid)
 {
 	struct mt_error *error = mt_calls_make_ready(engine_of(base), pid);
 
-	if (!error || mt_error_code(error) == MT_ERROR_INTERRUPTED)
+	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
 		return error;
 	mt_error_destroy(error);
-	return NULL;
+	return check_sharers(engine_of(base), pid);
 }
 
 static struct mt_error *attach(struct mt_engine *base, pid_t pid)
