@@ -45,6 +45,9 @@ pid_t mt_proc_sharer(pid_t pid)
 	char path[64];
 	struct dirent *entry;
 
+	/* A thread of the kernel has none, as others have. */
+	if (mt_proc_status_number(pid, "VmSize") < 0)
+		return 0;
 	if (parent > 0 && mt_proc_share_memory(pid, parent) > 0)
 		return parent;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);

@@ -166,8 +166,8 @@ struct bearing {
 	bool is_bearing;
 };
 
-/* Before it has the result, its event was not told, or its child is still there.  One that vfork()
- * holds cannot be asked. */
+/* Before it has the result, its event was not told, or its child is still there.  One that cannot
+ * be asked is held by vfork(), or was until now, and has no ring yet. */
 static struct mt_error *see_bearing(void *context, pid_t lwp)
 {
 	struct bearing *bearing = context;
@@ -181,8 +181,7 @@ static struct mt_error *see_bearing(void *context, pid_t lwp)
 		return NULL;
 	}
 	mt_error_destroy(error);
-	long number = mt_proc_system_call(lwp);
-	bearing->is_bearing |= number == SYS_vfork || number == SYS_clone || number == SYS_clone3;
+	bearing->is_bearing |= !mt_proc_is_exiting(lwp);
 	return NULL;
 }
 

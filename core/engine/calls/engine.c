@@ -12,10 +12,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LEAST_RING_BYTES (16ull << 10)
 #define MOST_RING_BYTES  (1ull << 30)
 #define RDTSC_BYTES      2
+#define SHARER_LOOKS     50
+#define SHARER_PAUSE_NS  5000000
 
 static struct mt_calls_engine *engine_of(struct mt_engine *base)
 {
@@ -165,11 +168,17 @@ static struct mt_error *set_breakpoint(struct mt_engine *base, pid_t pid, uint64
 		   : NULL;
 }
 
-/* Who shares the memory has no rings. */
+/* Who shares the memory has no rings.  For a moment a child by vfork() may look like that, whose
+ * maker is on its way to wait, or has ended. */
 static struct mt_error *check_sharers(const struct mt_calls_engine *engine, pid_t pid)
 {
+	const struct timespec pause = {.tv_nsec = SHARER_PAUSE_NS};
 	pid_t sharer = mt_proc_sharer(pid);
 
+	for (int i = 0; sharer && i < SHARER_LOOKS; i++) {
+		nanosleep(&pause, NULL);
+		sharer = mt_proc_sharer(pid);
+	}
 	return sharer ? mt_error_new(
 			    MT_ERROR_UNSUPPORTED,
 			    "cannot record the calls of process %d: it shares its memory with "

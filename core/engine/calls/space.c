@@ -201,7 +201,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return NULL;
 }
 
-/* One that vfork() holds stops before it runs on, and gets its ring then: see stopped(). */
+/* Who is gone needs none; for who is held by vfork(), see mt_calls_is_bearing(). */
 struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
