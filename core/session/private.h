@@ -93,6 +93,7 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_gate) gates;
 	MT_ARRAY(struct mt_session_value_set) value_sets;
 	bool has_header;                        /* a file with the functions of mtrace.h came */
+	unsigned goid_offset;                   /* in Go's runtime.g; 0: types tell */
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
 	UT_hash_handle hh;
@@ -311,6 +312,21 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 					const struct mt_expr_frame *frame,
 					const struct mt_session_trigger *trigger,
 					struct mt_session_value_list *out);
+
+/* goroutines.c */
+/* A file was mapped: if it is a program of Go's, its switches to goroutines are recorded from now
+ * on.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_see_goroutines(struct mt_session *session,
+					   struct mt_session_process *process,
+					   const struct mt_objfile *objfile);
+/* Whether such a file, NULL if there is none, can have the trigger's function: those that nobody
+ * asked for are in few. */
+bool mt_session_may_have(const struct mt_session_trigger *trigger,
+			 const struct mt_objfile *objfile);
+/* What is recorded of such a switch. */
+struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
+					    const struct mt_expr_frame *frame,
+					    struct mt_session_value_list *out);
 
 /* live_values.c */
 /* What TRIGGER says is recorded with each call of the function at ADDRESS, by a gate with NUMBER;

@@ -66,6 +66,9 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 		if (objfile) {
 			id = *mt_objfile_build_id(objfile);
 			error = mt_session_see_header(walk->session, walk->process, objfile);
+			if (!error)
+				error = mt_session_see_goroutines(walk->session, walk->process,
+								  objfile);
 		}
 		mt_objfile_unref(objfile);
 		if (error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
  * has is looked for in every mapping that comes: a library may bring it. */
-#include "elf/header_note.h"
 #include "session/private.h"
 #include "space/location.h"
 #include "x86/insn.h"
@@ -272,11 +271,9 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 				     &search);
 		error = search.error;
 	}
-	const bool has_header = search.mapping && search.mapping->objfile &&
-				mt_objfile_has_header_note(search.mapping->objfile);
 	for (size_t i = 0; !error && search.mapping && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
-		if (!session->triggers.items[i].words || has_header)
+		if (mt_session_may_have(&session->triggers.items[i], search.mapping->objfile))
 			error = mt_session_tolerate_later(session, find_both(&search));
 	}
 	if (!error)

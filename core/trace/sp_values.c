@@ -3,6 +3,7 @@
  * right behind them, at the same stack pointer, in the same function; or the FRAME of one who was
  * stopped in between.  Those for which it does not
  * come are dropped. */
+#include "trace/goroutines.h"
 #include "trace/sp_internal.h"
 
 void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event)
@@ -78,6 +79,7 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
 		    mt_recorded_values_find(values, waiting->numbers[i]);
 
 		if (!value || value->is_result != result ||
+		    value->name[0] == MT_VALUE_HIDDEN ||
 		    mt_rebuild_function_at(&stack->base, value->function) != function)
 			continue;
 		if (!result)

@@ -12,6 +12,8 @@ enum mt_words {
 	MT_WORDS_NUMBER,
 	MT_WORDS_SNAPSHOT,  /* these two are triggers */
 	MT_WORDS_INDICATOR, /* magic-trace's, whose arguments mean nothing to us */
+	/* None of mtrace.h: Go's runtime switches to a goroutine (trace/goroutines.h). */
+	MT_WORDS_GOROUTINE,
 };
 
 /* A snapshot that the program asked for, by its reason, wherever it is shown. */

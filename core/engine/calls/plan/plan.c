@@ -83,6 +83,21 @@ static bool is_function(const struct mt_symbol *symbol, const struct mt_fde *fde
 	       (has_fde || !(symbol->flags & MT_FUNCTION_LABEL));
 }
 
+/* Their calling convention may stand behind: "runtime.gogo.abi0". */
+static bool is_switch(const struct mt_symbol *symbol)
+{
+	static const char *const names[] = {"runtime.gogo", "runtime.mcall"};
+
+	for (size_t i = 0; symbol->raw_name && i < sizeof(names) / sizeof(names[0]); i++) {
+		const size_t length = strlen(names[i]);
+
+		if (strncmp(symbol->raw_name, names[i], length) == 0 &&
+		    (!symbol->raw_name[length] || symbol->raw_name[length] == '.'))
+			return true;
+	}
+	return false;
+}
+
 static int add_function(struct mt_planner *planner, const struct mt_plan_options *options,
 			const struct mt_symbol *symbol, uint32_t index)
 {
@@ -95,6 +110,8 @@ static int add_function(struct mt_planner *planner, const struct mt_plan_options
 		return 0;
 	if (symbol->flags & MT_FUNCTION_COLD || (fde && fde->start == symbol->start && fde->cold))
 		function.flags |= MT_PLAN_PART;
+	if (is_switch(symbol))
+		function.flags |= MT_PLAN_SWITCH;
 	if (symbol->flags & MT_FUNCTION_SIGNAL_RETURN)
 		facts |= MT_FACT_SIGNAL;
 	if (symbol->start == mt_objfile_entry(planner->objfile))
@@ -159,7 +176,7 @@ static int add_patch(struct mt_planner *planner, const struct mt_plan_draft *dra
 	const struct mt_plan_function *function = &plan->functions.items[patch.function];
 
 	patch.site = (uint32_t)plan->sites.count;
-	if (patch.flags && function->flags & MT_PLAN_KERNEL)
+	if (patch.flags && function->flags & (MT_PLAN_KERNEL | MT_PLAN_SWITCH))
 		patch.flags |= MT_PATCH_STAMP;
 	if (patch.flags & MT_PATCH_ENTRY &&
 	    add_site(plan,

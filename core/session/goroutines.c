@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which goroutine a thread runs is recorded where Go's runtime switches to it, runtime.gogo(), as
+ * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument, a
+ * struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes tracks
+ * of goroutines of it (decode/goroutines.c). */
+#include "elf/go_version.h"
+#include "elf/header_note.h"
+#include "process/proc.h"
+#include "session/private.h"
+#include "trace/goroutines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION "goroutines"
+
+/* By its name among symbols, and by that in the runtime's own table. */
+static const char *const names[] = {MT_GOROUTINE_SWITCH ".abi0", MT_GOROUTINE_SWITCH};
+
+/* Of gobuf.g and of g.stack, in all versions (Go's runtime/runtime2.go). */
+#define G   "*(long *) (*(long *) ($rsp + 8) + 16)"
+#define LOW "*(unsigned long *) (" G ")"
+#define HI  "*(unsigned long *) (" G " + 8)"
+
+enum { ID_BYTES = 128 };
+
+/* Where g.goid lies; 0: not known.  In others types tell. */
+static unsigned offset_of_id(unsigned minor)
+{
+	return minor >= 18 && minor <= 22 ? 152 : minor == 23 || minor == 24 ? 160 : 0;
+}
+
+static bool can_record(const struct mt_session *session)
+{
+	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+
+	return breaks && breaks->measures && !session->options->engine.live;
+}
+
+static struct mt_error *add(struct mt_session *session, const char *name)
+{
+	struct mt_session_trigger trigger = {.text = name,
+					     .option = OPTION,
+					     .words = MT_WORDS_GOROUTINE,
+					     .values = MT_VALUES_ARGUMENTS};
+
+	trigger.spec.location = strdup(name);
+	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
+		return NULL;
+	mt_session_trigger_deinit(&trigger);
+	return mt_error_no_memory();
+}
+
+struct mt_error *mt_session_see_goroutines(struct mt_session *session,
+					   struct mt_session_process *process,
+					   const struct mt_objfile *objfile)
+{
+	bool is_new = true;
+
+	if (!can_record(session) || !mt_objfile_is_go(objfile))
+		return NULL;
+	process->goid_offset = offset_of_id(mt_objfile_go_minor(objfile));
+	mt_array_each (trigger, &session->triggers)
+		is_new &= trigger->words != MT_WORDS_GOROUTINE;
+	for (size_t i = 0; is_new && i < sizeof(names) / sizeof(names[0]); i++)
+		mt_try(add(session, names[i]));
+	if (!process->program)
+		process->entry = mt_proc_entry(process->pid);
+	return mt_session_see_all(session, process);
+}
+
+bool mt_session_may_have(const struct mt_session_trigger *trigger,
+			 const struct mt_objfile *objfile)
+{
+	if (!trigger->words)
+		return true;
+	if (!objfile)
+		return false;
+	return trigger->words == MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
+						    : mt_objfile_has_header_note(objfile);
+}
+
+struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
+					    const struct mt_expr_frame *frame,
+					    struct mt_session_value_list *out)
+{
+	static const char in_types[] = "((struct runtime.g *) " G ")->";
+	char id[ID_BYTES], start[ID_BYTES];
+
+	if (process->goid_offset)
+		snprintf(id, sizeof(id), "*(long *) (" G " + %u)", process->goid_offset);
+	else
+		snprintf(id, sizeof(id), "%sgoid", in_types);
+	snprintf(start, sizeof(start), "%sstartpc", in_types);
+	mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_HIGH_NAME, HI, out));
+	mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_LOW_NAME, LOW, out));
+	/* Without types its function is not known, unless its first call is seen. */
+	struct mt_error *error =
+	    mt_session_parse_value(process, frame, MT_GOROUTINE_START_NAME, start, out);
+	if (error && mt_error_code(error) == MT_ERROR_NO_MEMORY)
+		return error;
+	mt_error_destroy(error);
+	return mt_session_parse_value(process, frame, MT_GOROUTINE_ID_NAME, id, out);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where Go's runtime switches to a goroutine, and the names by which what is recorded there is
+ * known: whoever decodes it needs neither symbols nor types. */
+#ifndef MT_TRACE_GOROUTINES_H
+#define MT_TRACE_GOROUTINES_H
+
+/* All switches to a goroutine go through it; also those to the same one, whose stack was moved. */
+#define MT_GOROUTINE_SWITCH "runtime.gogo"
+/* The way from a goroutine to the thread's own stack; it returns when the goroutine goes on. */
+#define MT_GOROUTINE_LEAVE "runtime.mcall"
+
+#define MT_GOROUTINE_ID_NAME "goroutine"
+/* Not shown, as no value is whose name begins so. */
+#define MT_VALUE_HIDDEN         '.'
+#define MT_GOROUTINE_HIGH_NAME  ".high"  /* the upper end of its stack */
+#define MT_GOROUTINE_LOW_NAME   ".low"   /* the lower one */
+#define MT_GOROUTINE_START_NAME ".start" /* its function */
+
+#endif
