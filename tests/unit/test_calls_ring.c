@@ -429,6 +429,37 @@ static void test_a_late_mark_draws_no_events(void **state)
 	free(writer);
 }
 
+/* What an anchor says may lie a little behind the thread's own stamps, which go on from there: they
+ * are not drawn to the next one, be the line before ever so slow. */
+static void test_stamps_catch_up_with_a_mark(void **state)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	struct mt_ring_anchor anchors[2];
+	struct mt_ring_view view;
+	size_t count;
+
+	(void)state;
+	assert_true(writer && events);
+	writer->tsc = 1000;
+	for (int i = 0; i < 40; i++, writer->tsc += 500)
+		put_event(writer, 2, 1, false);
+	anchors[0] = (struct mt_ring_anchor){writer->written, writer->tsc, writer->tsc + 50};
+	for (int i = 0; i < 150; i++)
+		put_event(writer, 2, 1, false);
+	anchors[1] =
+	    (struct mt_ring_anchor){writer->written, writer->tsc + PAUSE, writer->tsc + PAUSE};
+	view = view_of(writer);
+	view.anchors = anchors;
+	view.anchor_count = 2;
+	count = read_all(&view, events);
+	assert_int_equal(count, 190);
+	for (size_t i = 150; i < 186; i++)
+		assert_in_range(events[i].tsc, writer->truth[i].tsc - 2, writer->truth[i].tsc + 2);
+	free(events);
+	free(writer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +468,7 @@ int main(void)
 	    cmocka_unit_test(test_empty_and_lost),
 	    cmocka_unit_test(test_marks_part_the_times),
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
+	    cmocka_unit_test(test_stamps_catch_up_with_a_mark),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_entries_by_the_tracer),
 	    cmocka_unit_test(test_a_running_writer),

@@ -194,7 +194,8 @@ static void pass_anchors(struct mt_ring_cursor *cursor, struct line *line)
 }
 
 /* The data after the line bounds its times: the next one's stamp, else an anchor.  Without one
- * nothing is known of them. */
+ * nothing is known of them.  A stamp may lie before a time that an anchor says, if the thread went
+ * on while that was taken: the lines behind it catch up then. */
 static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 {
 	const struct mt_ring_view *view = &cursor->view;
@@ -202,7 +203,7 @@ static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 
 	if (line->known == line->count)
 		return;
-	if (tsc >= cursor->last_tsc)
+	if (tsc >= cursor->last_tsc || (cursor->line_stamp && tsc > cursor->line_stamp))
 		spread(cursor, line, line->count, tsc);
 	else if (cursor->next_anchor < view->anchor_count)
 		spread_to_anchor(cursor, line, view->anchors[cursor->next_anchor].first);
@@ -240,6 +241,7 @@ static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
 	if (cursor->line_events && tsc > cursor->line_tsc && !cursor->line_is_anchored)
 		cursor->pace = (tsc - cursor->line_tsc) / cursor->line_events;
 	cursor->line_is_anchored = false;
+	cursor->line_stamp = tsc;
 	cursor->line_tsc = not_before(cursor, tsc);
 }
 
