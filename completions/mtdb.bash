@@ -12,12 +12,12 @@ _mtdb_options() { # COMMAND
 	run) echo "$record --history= --stats --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format=' ;;
-	history) echo '--lines= --thread= --unfold' ;;
-	stats) echo '--lines= --thread= --by= --sort= --json --csv' ;;
+	history) echo '--lines= --thread= --goroutine= --unfold' ;;
+	stats) echo '--lines= --thread= --goroutine= --by= --sort= --json --csv' ;;
 	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
 	explain) echo '--lines= --thread= --json' ;;
 	diff) echo '--lines= --partings= --thread=' ;;
-	browse) echo '--thread=' ;;
+	browse) echo '--thread= --goroutine=' ;;
 	view) echo '--no-browser --offline' ;;
 	dump) echo '--packets --records' ;;
 	plan) echo '--patches --verbose' ;;

@@ -73,10 +73,13 @@ complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Timeline for
 
 complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'Number of calls per thread'
 complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Print only this thread'
+complete -c mtdb -n '__mtdb_in history' -l goroutine -x -d 'Print only this goroutine'
 complete -c mtdb -n '__mtdb_in history' -l unfold -d 'Show all calls'
 complete -c mtdb -n '__mtdb_in browse' -l thread -x -d 'Show only this thread'
+complete -c mtdb -n '__mtdb_in browse' -l goroutine -x -d 'Show only this goroutine'
 complete -c mtdb -n '__mtdb_in stats' -l lines -x -d 'Rows of each table'
 complete -c mtdb -n '__mtdb_in stats' -l thread -x -d 'Count only this thread'
+complete -c mtdb -n '__mtdb_in stats' -l goroutine -x -d 'Count only this goroutine'
 complete -c mtdb -n '__mtdb_in stats' -l by -x -a 'function thread process caller' -d 'A row for each function and this'
 complete -c mtdb -n '__mtdb_in stats' -l sort -x -a 'total self calls min p50 p90 p99 max waited name' -d 'Sort by this column'
 complete -c mtdb -n '__mtdb_in stats' -l json -d 'Print JSON'

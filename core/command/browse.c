@@ -5,7 +5,7 @@
 #include "command/timeline.h"
 #include "view/view.h"
 
-static const char *const options[] = {"--thread=TID", NULL};
+static const char *const options[] = {"--thread=TID", "--goroutine=ID", NULL};
 
 static struct mt_error *read_view(struct mt_command_context *context, const char *path,
 				  const struct mt_timeline *timeline, struct mt_view *view)
@@ -22,8 +22,10 @@ static struct mt_error *read_view(struct mt_command_context *context, const char
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *thread = NULL;
+	mt_auto(mt_option) char *goroutine = NULL;
 	const struct poptOption table[] = {
 	    {"thread", 't', POPT_ARG_STRING, &thread, 0, NULL, NULL},
+	    {"goroutine", 'g', POPT_ARG_STRING, &goroutine, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
@@ -36,6 +38,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
 	timeline.tid = (pid_t)tid;
+	timeline.goroutines = true;
+	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &timeline.goroutine));
 	if (arguments.count > 1)
 		timeline.function = arguments.words[1];
 	mt_try(context->screen->check());
@@ -50,13 +54,14 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 const struct mt_command mt_command_browse = {
     .name = "browse",
     .summary = "Walk in the calls of a recording, on the whole terminal",
-    .usage = "[-t TID] RECORDING [FUNCTION]",
+    .usage = "[-t TID | -g ID] RECORDING [FUNCTION]",
     .help = "Show the calls of each thread as a list, as \"mtdb history\" prints them, in which\n"
 	    "keys walk.  With FUNCTION, a name or a glob, show only its calls and their callers.\n"
 	    "RECORDING \"-\" is standard input.\n"
 	    "\n"
 	    "Options:\n"
-	    "  -t, --thread=TID  show only this thread\n"
+	    "  -t, --thread=TID    show only this thread\n"
+	    "  -g, --goroutine=ID  show only this goroutine\n"
 	    "\n"
 	    "Keys:\n"
 	    "  Up, Down, k, j          select another line; PgUp, PgDn, Home, End as usual\n"

@@ -26,8 +26,10 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 		mt_try(mt_timeline_default_path(arguments.words[0], format, &path));
 	mt_try(mt_trace_writer_check(output ? output : path.text, format));
 	mt_try(mt_recording_open(arguments.words[0], context->progress, &recording));
-	const struct mt_timeline timeline = {
-	    .path = output ? output : path.text, .format = format, .colour = context->print_colour};
+	const struct mt_timeline timeline = {.path = output ? output : path.text,
+					     .format = format,
+					     .colour = context->print_colour,
+					     .goroutines = true};
 	struct mt_error *error =
 	    mt_timeline_write(context->log, context->progress, recording, &timeline, &stats);
 	if (!error)

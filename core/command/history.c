@@ -3,16 +3,19 @@
 #include "command/arguments.h"
 #include "command/timeline.h"
 
-static const char *const options[] = {"--lines=N", "--thread=TID", "--unfold", NULL};
+static const char *const options[] = {"--lines=N", "--thread=TID", "--goroutine=ID", "--unfold",
+				      NULL};
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
 	mt_auto(mt_option) char *lines = NULL;
 	mt_auto(mt_option) char *thread = NULL;
+	mt_auto(mt_option) char *goroutine = NULL;
 	int unfold = 0;
 	const struct poptOption table[] = {
 	    {"lines", 'n', POPT_ARG_STRING, &lines, 0, NULL, NULL},
 	    {"thread", 't', POPT_ARG_STRING, &thread, 0, NULL, NULL},
+	    {"goroutine", 'g', POPT_ARG_STRING, &goroutine, 0, NULL, NULL},
 	    {"unfold", 'u', POPT_ARG_NONE, &unfold, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
@@ -31,6 +34,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
 	timeline.tid = (pid_t)tid;
+	timeline.goroutines = true;
+	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &timeline.goroutine));
 	if (!unfold)
 		timeline.fold_hint = "\"--unfold\" shows them";
 	if (arguments.count > 1)
@@ -47,7 +52,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 const struct mt_command mt_command_history = {
     .name = "history",
     .summary = "Show the last calls of a recording as text",
-    .usage = "[-n N] [-t TID] [-u] RECORDING [FUNCTION]",
+    .usage = "[-n N] [-t TID | -g ID] [-u] RECORDING [FUNCTION]",
     .help =
 	"Print the last calls of each thread, indented by depth, with their time before the\n"
 	"end, duration and call site.  With FUNCTION, a name or a glob, print only its calls\n"
@@ -56,9 +61,10 @@ const struct mt_command mt_command_history = {
 	"only counted.\n"
 	"\n"
 	"Options:\n"
-	"  -n, --lines=N     number of calls per thread (default: 50)\n"
-	"  -t, --thread=TID  print only this thread\n"
-	"  -u, --unfold      show all calls\n",
+	"  -n, --lines=N       number of calls per thread (default: 50)\n"
+	"  -t, --thread=TID    print only this thread\n"
+	"  -g, --goroutine=ID  print only this goroutine\n"
+	"  -u, --unfold        show all calls\n",
     .options = options,
     .where = MT_COMMAND_IN_SHELL,
     .run = run,

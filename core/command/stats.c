@@ -25,6 +25,7 @@ struct request {
 	void (*format)(const struct mt_stats_report *report, struct mt_stats_result *result,
 		       struct mt_str *out);
 	pid_t tid;
+	uint64_t goroutine;
 };
 
 /* The index of WORD among NAMES, of which the last may be NULL. */
@@ -67,7 +68,10 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 static struct mt_error *count_recording(const struct request *request,
 					struct mt_recording *recording, struct mt_stats *stats)
 {
-	const struct mt_timeline timeline = {.tid = request->tid, .is_for_statistics = true};
+	const struct mt_timeline timeline = {.tid = request->tid,
+					     .goroutines = true,
+					     .goroutine = request->goroutine,
+					     .is_for_statistics = true};
 
 	return mt_timeline_feed(request->context, recording, &timeline, mt_stats_sink(stats));
 }
@@ -118,12 +122,14 @@ static struct mt_error *run_request(struct request *request, const char *path)
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
-	mt_auto(mt_option) char *lines = NULL, *thread = NULL, *by = NULL, *sort = NULL;
+	mt_auto(mt_option) char *lines = NULL, *thread = NULL, *goroutine = NULL, *by = NULL,
+				*sort = NULL;
 	int json = 0, csv = 0;
 	/* In a debugger long options may have one dash, as GDB's do. */
 	const struct poptOption table[] = {
 	    {"lines", 'n', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &lines, 0, NULL, NULL},
 	    {"thread", 't', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &thread, 0, NULL, NULL},
+	    {"goroutine", 'g', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &goroutine, 0, NULL, NULL},
 	    {"by", 0, POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &by, 0, NULL, NULL},
 	    {"sort", 0, POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &sort, 0, NULL, NULL},
 	    {"json", 0, POPT_ARG_NONE | POPT_ARGFLAG_ONEDASH, &json, 0, NULL, NULL},
@@ -148,6 +154,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 		mt_try(mt_parse_number(lines, "number of rows", 0, UINT32_MAX, &rows));
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
+	if (goroutine && is_live)
+		return mt_error_new(MT_ERROR_USAGE, "goroutines are known of recordings alone");
+	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &request.goroutine));
 	if (by)
 		mt_try(choose("--by", by, mt_stats_by_names, MT_STATS_BY_CALLER + 1, &chosen_by));
 	if (sort)
@@ -174,8 +183,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	"callers' own.  With FUNCTION, a name or a glob: a histogram of its durations, its callers\n" \
 	"and callees, and its slowest calls.\n"
 
-static const char *const options[] = {"--lines=N", "--thread=TID", "--by=WHAT", "--sort=COLUMN",
-				      "--json",    "--csv",        NULL};
+static const char *const options[] = {
+    "--lines=N",     "--thread=TID", "--goroutine=ID", "--by=WHAT",
+    "--sort=COLUMN", "--json",       "--csv",          NULL};
 
 const struct mt_command mt_command_stats = {
     .name = "stats",
@@ -191,6 +201,7 @@ const struct mt_command mt_command_stats = {
 	"  -n, --lines=N      rows of each table, and slowest calls (default: 20, and 10; 0: all\n"
 	"                     rows)\n"
 	"  -t, --thread=TID   count only this thread\n"
+	"  -g, --goroutine=ID count only this goroutine\n"
 	"  --by=WHAT          a row for each function and thread, process or caller (default:\n"
 	"                     function)\n"
 	"  --sort=COLUMN      total (default), self, calls, min, p50, p90, p99, max, waited or\n"

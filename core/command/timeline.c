@@ -2,6 +2,7 @@
 #include "command/timeline.h"
 
 #include "base/str.h"
+#include "command/arguments.h"
 #include "output/text_line.h"
 #include "output/trace_writer.h"
 
@@ -50,6 +51,16 @@ struct mt_error *mt_timeline_default_path(const char *recording, const char *for
 	mt_str_append_bytes(path, base, length);
 	mt_str_append(path, mt_trace_writer_ending(format));
 	return path->failed ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_timeline_parse_goroutine(const char *thread, const char *goroutine,
+					     uint64_t *out)
+{
+	if (!goroutine)
+		return NULL;
+	if (thread)
+		return mt_error_new(MT_ERROR_USAGE, "use either --thread or --goroutine");
+	return mt_parse_number(goroutine, "goroutine", 1, INT64_MAX, out);
 }
 
 void mt_timeline_log_losses(const struct mt_command_context *context,

@@ -13,6 +13,11 @@
 struct mt_error *mt_timeline_default_path(const char *recording, const char *format,
 					  struct mt_str *path);
 
+/* The option --goroutine, and --thread, which excludes it; either NULL: it was not given.  Errors:
+ * USAGE. */
+struct mt_error *mt_timeline_parse_goroutine(const char *thread, const char *goroutine,
+					     uint64_t *out);
+
 /* Reports where the timeline is, and what it lacks. */
 void mt_timeline_log_written(const struct mt_command_context *context,
 			     const struct mt_recording *recording, const char *path,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "decode/private.h"
+#include "decode/goroutines.h"
 
 #include "perf/stack_sample.h"
 
@@ -99,7 +99,9 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	mt_try(mt_words_filter_create(run, &run->words));
 	if (run->words)
 		run->calls_sink = mt_words_filter_sink(run->words);
-	return decode_calls(run);
+	mt_try(mt_goroutines_create(run, &run->goroutines));
+	mt_try(decode_calls(run));
+	return run->goroutines ? mt_goroutines_finish(run->goroutines) : NULL;
 }
 
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
@@ -128,6 +130,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_array_deinit(&run.hits);
 	mt_recorded_values_deinit(&run.values);
 	mt_words_filter_destroy(run.words);
+	mt_goroutines_destroy(run.goroutines);
 	free(run.reasons);
 	mt_array_deinit(&run.counter_names);
 	mt_array_deinit(&run.said);

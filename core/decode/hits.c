@@ -76,6 +76,14 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	return mt_slice_pass_thread(self, which);
 }
 
+/* A goroutine's are of any thread, but at the very times. */
+static bool is_shown_here(const struct mt_hits_filter *filter, const struct mt_decode_hit *hit,
+			  const struct mt_instant *what)
+{
+	return mt_tid_is_goroutine(filter->tid) ? hit->note->time_ns == what->time_ns
+						: hit->hit.tid == filter->tid;
+}
+
 /* A trigger's hits in a thread come in their order. */
 static struct mt_error *instant(void *self, const struct mt_instant *what)
 {
@@ -85,8 +93,8 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 	if (what->kind != MT_INSTANT_TRIGGER)
 		return mt_slice_pass_instant(self, what);
 	mt_array_each (hit, &filter->run->hits) {
-		if (hit->was_shown || hit->hit.tid != filter->tid ||
-		    hit->note->sample.weight != what->value)
+		if (hit->was_shown || hit->note->sample.weight != what->value ||
+		    !is_shown_here(filter, hit, what))
 			continue;
 		hit->was_shown = true;
 		shown.side = hit->asked.name ? &hit->asked : NULL;
@@ -150,7 +158,7 @@ static struct mt_error *put(struct mt_decode_run *run, const struct mt_decode_hi
 
 struct mt_error *mt_decode_hits(struct mt_decode_run *run)
 {
-	if (!run->hits.count || run->options->tid || !run->timed)
+	if (!run->hits.count || run->options->tid || run->options->goroutine || !run->timed)
 		return NULL;
 	const struct mt_sideband *first = run->hits.items[0].note;
 	const struct mt_thread track = {.pid = first->pid, .tid = MT_HITS_TID, .name = "triggers"};

@@ -6,6 +6,8 @@
  *	samples.c      samples of stacks
  *	track.c        a thread's events and notes into its rebuild of slices
  *	values.c       which values were recorded with calls
+ *	goroutines.c   tracks of goroutines: events away from threads
+ *	goroutines_show.c  and together again
  *	hits.c         triggers' hits: their track, and the program's reasons
  *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
@@ -20,6 +22,21 @@
 
 #define MT_DECODE_BATCH 4096
 
+/* Which goroutine a thread runs: goroutines.c. */
+struct mt_goroutine_place {
+	struct mt_goroutine *goroutine;           /* NULL: none, or not known */
+	uint64_t low, high;                       /* its stack */
+	uint64_t next_low, next_high, next_start; /* of the one that is about to be switched to */
+	bool is_switching;                        /* to `goroutine`, by the next event */
+	bool is_there;                            /* the last event was on its stack */
+	uint64_t said_at; /* the stack pointer of a call by which the program says something */
+	/* The calls on its stack that began last, the last one first; function 0: none. */
+	struct mt_goroutine_call {
+		uint64_t function;
+		uint32_t below; /* so far below the stack's end */
+	} calls[2];
+};
+
 struct mt_track {
 	int tid;
 	struct mt_process_thread *thread;
@@ -28,6 +45,7 @@ struct mt_track {
 	struct mt_epoch *epoch;            /* whose names the rebuild uses */
 	size_t next_note;
 	uint64_t time_ns; /* of the last event */
+	struct mt_goroutine_place place;
 	UT_hash_handle hh;
 };
 
@@ -52,6 +70,7 @@ struct mt_decode_run {
 	struct mt_slice_sink sink, calls_sink; /* of calls: behind filters */
 	struct mt_words_filter *words;         /* NULL: nothing is said */
 	struct mt_hits_filter *reasons;        /* NULL: no hit has one */
+	struct mt_goroutines *goroutines;      /* NULL: all is shown by threads */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;

@@ -458,6 +458,9 @@ static struct mt_error *put_tracks(struct mt_decode_run *run, const items *found
 struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run)
 {
 	items found = {0};
+
+	if (run->options->goroutine)
+		return NULL;
 	struct mt_error *error = run->timed && !run->has_side_tracks ? collect(run, &found) : NULL;
 
 	run->has_side_tracks = true;

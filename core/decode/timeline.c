@@ -46,6 +46,8 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .objfile = {.debuginfod = true, .log = log},
 	    .files = timeline->files,
 	    .tid = timeline->tid,
+	    .goroutines = timeline->goroutines || timeline->goroutine,
+	    .goroutine = timeline->goroutine,
 	    .no_inlines = timeline->is_for_statistics,
 	    .side_tracks_first = timeline->is_for_statistics,
 	};

@@ -14,6 +14,8 @@ struct mt_timeline {
 	bool colour;
 	uint64_t last;                  /* text: the number of slices per thread; 0: all */
 	pid_t tid;                      /* 0: all threads */
+	bool goroutines;                /* as struct mt_decode_options has it */
+	uint64_t goroutine;             /* only this one; 0: all */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
 	const char *function;   /* only its calls and their callers: output/calls_of.h; NULL: all */
 	bool is_for_statistics; /* side tracks come first, and inlined calls not at all */

@@ -2,7 +2,7 @@
 /* A track is one thread's rebuild of slices, with what the sideband says of the thread: whose
  * names are true at which time, and the notes (signals, triggers, snapshots, the end), each put in
  * where it belongs among the events. */
-#include "decode/private.h"
+#include "decode/goroutines.h"
 
 #include <string.h>
 
@@ -127,10 +127,13 @@ static bool is_hit(const struct mt_event *event)
 	return event->kind == MT_EVENT_MARK && event->detail == MT_MARK_TRIGGER;
 }
 
-static struct mt_error *push(struct mt_track *track, const struct mt_event *events, size_t count)
+static struct mt_error *push(struct mt_decode_run *run, struct mt_track *track,
+			     const struct mt_event *events, size_t count)
 {
 	if (count)
 		track->time_ns = events[count - 1].time_ns;
+	if (run->goroutines)
+		return mt_goroutines_take(run->goroutines, track, events, count);
 	return mt_rebuild_push(track->rebuild, events, count);
 }
 
@@ -149,7 +152,7 @@ static struct mt_error *push_note(struct mt_decode_run *run, struct mt_track *tr
 	}
 	if (event.time_ns < track->time_ns || !run->timed)
 		event.time_ns = track->time_ns;
-	return push(track, &event, 1);
+	return push(run, track, &event, 1);
 }
 
 /* The end of a thread belongs behind everything else. */
@@ -184,7 +187,7 @@ static struct mt_error *push_end_of_crash(struct mt_decode_run *run, struct mt_t
 	track->next_note++;
 	event_of_note(run, note, &event);
 	event.time_ns = time_ns;
-	return push(track, &event, 1);
+	return push(run, track, &event, 1);
 }
 
 /* All notes up to that of the snapshot, whose time is the mark's. */
@@ -225,7 +228,7 @@ static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *
 		struct mt_event exec = {
 		    .time_ns = event->time_ns, .kind = MT_EVENT_MARK, .detail = MT_MARK_EXEC};
 
-		mt_try(push(track, &exec, 1));
+		mt_try(push(run, track, &exec, 1));
 	}
 	track->epoch = epoch;
 	mt_rebuild_set_symbolizer(track->rebuild, &epoch->symbolizer.symbolizer);
@@ -263,7 +266,7 @@ struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *tr
 	for (size_t i = 0; plain && i < count; i++)
 		plain = !is_snapshot_mark(&events[i]);
 	if (plain)
-		return push(track, events, count);
+		return push(run, track, events, count);
 	for (size_t i = 0, more; i < count; i += more) {
 		mt_try(enter_epoch(run, track, &events[i]));
 		if (is_snapshot_mark(&events[i]))
@@ -276,7 +279,7 @@ struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *tr
 		more = 1;
 		while (i + more < count && !has_company(run, track, &events[i + more]))
 			more++;
-		mt_try(push(track, &events[i], more));
+		mt_try(push(run, track, &events[i], more));
 	}
 	return NULL;
 }

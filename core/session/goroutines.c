@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which goroutine a thread runs is recorded where Go's runtime switches to it, runtime.gogo(), as
- * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument, a
- * struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes tracks
- * of goroutines of it (decode/goroutines.c). */
+ * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument,
+ * a struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes
+ * tracks of goroutines of it (decode/goroutines.c). */
+#include "trace/goroutines.h"
 #include "elf/go_version.h"
 #include "elf/header_note.h"
 #include "process/proc.h"
 #include "session/private.h"
-#include "trace/goroutines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +69,7 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	return mt_session_see_all(session, process);
 }
 
-bool mt_session_may_have(const struct mt_session_trigger *trigger,
-			 const struct mt_objfile *objfile)
+bool mt_session_may_have(const struct mt_session_trigger *trigger, const struct mt_objfile *objfile)
 {
 	if (!trigger->words)
 		return true;

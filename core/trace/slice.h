@@ -31,12 +31,23 @@ enum mt_side_track {
 	MT_SIDE_TRACK_MARKS,
 	MT_SIDE_TRACK_COUNTERS,
 	MT_SIDE_TRACK_SPANS, /* of mtrace.h */
+	MT_SIDE_TRACK_GOROUTINES,
 	MT_SIDE_TRACKS
 };
 #define MT_SIDE_TRACK_TID(track, tid) ((pid_t)((uint32_t)(track) << 23 | (uint32_t)(tid)))
+
+/* Goroutines go as threads of these numbers: of their own where that fits, else by a serial one. */
+#define MT_GOROUTINE_TIDS 1000000000
+#define MT_GOROUTINE_TID(id, serial)                                                               \
+	((pid_t)((id) < MT_GOROUTINE_TIDS ? MT_GOROUTINE_TIDS + (id)                               \
+					  : 2ull * MT_GOROUTINE_TIDS + (serial) % (1u << 27)))
+static inline bool mt_tid_is_goroutine(pid_t tid)
+{
+	return tid >= MT_GOROUTINE_TIDS;
+}
 static inline bool mt_tid_is_track(pid_t tid)
 {
-	return tid >= MT_HITS_TID;
+	return tid >= MT_HITS_TID && !mt_tid_is_goroutine(tid);
 }
 
 /* A thread of which samples of its stack were taken, and no calls seen.  A slice stands for a frame
@@ -68,7 +79,7 @@ enum mt_slice_kind {
 /* An event of a side track.  NULL: nothing of the kind. */
 struct mt_side_event {
 	const char *name;               /* "read", "CPU 1", "page fault" */
-	const char *category;           /* "syscall", "sched", "fault", "mark" */
+	const char *category;           /* "syscall", "sched", "fault", "mark", "goroutine" */
 	const char *arguments, *result; /* of a system call */
 	const char *reason;             /* why a thread went off the CPU, or wants a snapshot */
 	bool is_off_cpu;                /* of "sched": the thread did not run */

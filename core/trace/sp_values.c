@@ -78,8 +78,7 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
 		const struct mt_recorded_value *value =
 		    mt_recorded_values_find(values, waiting->numbers[i]);
 
-		if (!value || value->is_result != result ||
-		    value->name[0] == MT_VALUE_HIDDEN ||
+		if (!value || value->is_result != result || value->name[0] == MT_VALUE_HIDDEN ||
 		    mt_rebuild_function_at(&stack->base, value->function) != function)
 			continue;
 		if (!result)

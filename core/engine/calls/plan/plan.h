@@ -47,8 +47,8 @@ enum mt_plan_reason {
 
 #define MT_PATCH_ENTRY  0x1 /* record an entry before the first displaced instruction */
 #define MT_PATCH_RETURN 0x2 /* a return among the displaced instructions is recorded */
-/* The function enters the kernel itself, or switches between goroutines, behind which the thread may
- * wait or be another's: its events carry a time stamp of their own. */
+/* The function enters the kernel itself, or switches between goroutines, behind which the thread
+ * may wait or be another's: its events carry a time stamp of their own. */
 #define MT_PATCH_STAMP 0x4
 /* The return that branches are redirected from is recorded. */
 #define MT_PATCH_REDIRECT 0x8

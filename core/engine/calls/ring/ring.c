@@ -155,9 +155,42 @@ static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t unti
 	line->known = until;
 }
 
-/* Those that an anchor bounds. */
+/* The stamp of the line that begins at AT; 0: there is none, or it is from the ring's last round.
+ */
+static uint64_t stamp_of_line(const struct mt_ring_cursor *cursor, uint64_t at)
+{
+	const uint64_t tsc = at + SLOT <= cursor->view.written ? word_at(&cursor->view, at) : 0;
+
+	return cursor->line_stamp && tsc > cursor->line_stamp ? tsc : 0;
+}
+
+/* The next stamp from the cursor on, in its line or at its end; 0: none is known. */
+static uint64_t next_stamp(const struct mt_ring_cursor *cursor)
+{
+	const uint64_t end = line_behind(cursor->at);
+	uint64_t low = 0;
+
+	for (uint64_t at = cursor->at; at + SLOT <= end && at + SLOT <= cursor->view.written;
+	     at += SLOT) {
+		const struct mt_ring_event event = event_at(&cursor->view, at);
+
+		if (mt_ring_is_entry(event.site))
+			at += SLOT;
+		else if (event.site == MT_RING_SITE_STAMP_LOW)
+			low = event.stack;
+		else if (event.site == MT_RING_SITE_STAMP_HIGH && low)
+			return (uint64_t)event.stack << 32 | low;
+	}
+	return stamp_of_line(cursor, end);
+}
+
+/* Those that an anchor bounds, or a stamp behind it: the thread may go on while it is taken. */
 static void spread_to_anchor(struct mt_ring_cursor *cursor, struct line *line, uint64_t to)
 {
+	const uint64_t stamp = next_stamp(cursor);
+
+	if (stamp && stamp < to)
+		to = stamp;
 	uint64_t count = line->count - line->known;
 	uint64_t room = to > cursor->last_tsc ? to - cursor->last_tsc : 0;
 
@@ -203,7 +236,7 @@ static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 
 	if (line->known == line->count)
 		return;
-	if (tsc >= cursor->last_tsc || (cursor->line_stamp && tsc > cursor->line_stamp))
+	if (tsc >= cursor->last_tsc || stamp_of_line(cursor, cursor->at))
 		spread(cursor, line, line->count, tsc);
 	else if (cursor->next_anchor < view->anchor_count)
 		spread_to_anchor(cursor, line, view->anchors[cursor->next_anchor].first);

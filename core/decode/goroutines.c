@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads are decoded one after the other, so what a goroutine did is kept, a run at a time, from a
+ * switch to it up to the next switch of that thread, and put together at the end, by the times of
+ * the switches, which are exact.
+ *
+ * Its stack may be moved, but it is switched to right after that.  Where a stack ends is recorded,
+ * and a frame stays as far below as it was: so stack pointers are counted from there, and the
+ * rebuild sees one stack that never moves. */
+#include "trace/goroutines.h"
+#include "decode/goroutines_private.h"
+#include "trace/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT_EVENTS = 1 << 20 /* in memory */ };
+
+/* So many bytes runtime.systemstack() takes at the most. */
+#define MOST_OF_SWITCH 1024u
+
+static bool is_named(const struct mt_recorded_value *value, const char *name)
+{
+	return value && value->name && strcmp(value->name, name) == 0;
+}
+
+struct mt_error *mt_goroutines_create(struct mt_decode_run *run, struct mt_goroutines **out)
+{
+	bool has_switches = false;
+
+	*out = NULL;
+	if (run->options->tid || !run->options->goroutines)
+		return NULL;
+	mt_array_each (value, &run->values.items)
+		has_switches |= is_named(value, MT_GOROUTINE_ID_NAME);
+	if (!has_switches && run->options->goroutine)
+		return mt_error_new(MT_ERROR_NOT_FOUND,
+				    "the recording does not tell goroutines apart");
+	if (!has_switches)
+		return NULL;
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return mt_error_no_memory();
+	(*out)->run = run;
+	return NULL;
+}
+
+void mt_goroutines_destroy(struct mt_goroutines *goroutines)
+{
+	struct mt_goroutine *one, *next;
+
+	if (!goroutines)
+		return;
+	HASH_ITER (hh, goroutines->by_id, one, next) {
+		HASH_DEL(goroutines->by_id, one);
+		free(one);
+	}
+	mt_array_deinit(&goroutines->runs);
+	mt_array_deinit(&goroutines->notices);
+	mt_array_deinit(&goroutines->events);
+	mt_spill_deinit(&goroutines->spill);
+	free(goroutines);
+}
+
+/* ---- A thread's events ---- */
+
+/* NULL: no memory. */
+static struct mt_goroutine *find(struct mt_goroutines *goroutines, int pid, uint64_t id)
+{
+	struct mt_goroutine *one = NULL, key = {.key = {pid, id}};
+
+	HASH_FIND(hh, goroutines->by_id, &key.key, sizeof(key.key), one);
+	if (one)
+		return one;
+	one = calloc(1, sizeof(*one));
+	if (!one)
+		return NULL;
+	one->key = key.key;
+	HASH_ADD(hh, goroutines->by_id, key, sizeof(one->key), one);
+	if (one->hh.tbl)
+		return one;
+	free(one);
+	return NULL;
+}
+
+static struct mt_error *begin_run(struct mt_goroutines *goroutines, struct mt_track *track,
+				  uint64_t time_ns)
+{
+	struct mt_goroutine_place *place = &track->place;
+	const struct mt_goroutine_run run = {.goroutine = place->goroutine,
+					     .epoch = track->epoch,
+					     .tid = track->tid,
+					     .begin_ns = time_ns,
+					     .end_ns = time_ns,
+					     .first =
+						 goroutines->spilled + goroutines->events.count};
+
+	place->is_switching = false;
+	return mt_array_push(&goroutines->runs, run) ? mt_error_no_memory() : NULL;
+}
+
+/* What is recorded at a switch; its number comes last. */
+static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_track *track,
+				   const struct mt_event *event)
+{
+	const struct mt_recorded_value *value =
+	    mt_recorded_values_find(&goroutines->run->values, event->detail);
+	struct mt_goroutine_place *place = &track->place;
+
+	if (is_named(value, MT_GOROUTINE_HIGH_NAME)) {
+		place->next_high = event->to;
+		place->next_start = 0;
+	} else if (is_named(value, MT_GOROUTINE_LOW_NAME)) {
+		place->next_low = event->to;
+	} else if (is_named(value, MT_GOROUTINE_START_NAME)) {
+		place->next_start = event->to;
+	} else if (is_named(value, MT_GOROUTINE_ID_NAME)) {
+		place->goroutine = find(goroutines, track->thread->pid, event->to);
+		if (!place->goroutine)
+			return mt_error_no_memory();
+		if (place->next_start)
+			place->goroutine->start = place->next_start;
+		place->high = place->next_high;
+		place->low = place->next_low;
+		place->is_switching = true;
+		place->calls[0].function = 0;
+	} else if (value && value->name &&
+		   strncmp(value->name, MT_WORDS_PREFIX, sizeof(MT_WORDS_PREFIX) - 1) == 0) {
+		place->said_at = event->from;
+	}
+	return NULL;
+}
+
+static struct mt_error *keep(struct mt_goroutines *goroutines, const struct mt_event *event)
+{
+	struct mt_goroutine_run *run = mt_array_last(&goroutines->runs);
+
+	if (goroutines->events.count == KEPT_EVENTS) {
+		mt_try(mt_spill_write(
+		    &goroutines->spill, goroutines->spilled * sizeof(*goroutines->events.items),
+		    goroutines->events.items, KEPT_EVENTS * sizeof(*goroutines->events.items)));
+		goroutines->spilled += KEPT_EVENTS;
+		goroutines->events.count = 0;
+	}
+	if (mt_array_push(&goroutines->events, *event))
+		return mt_error_no_memory();
+	run->count++;
+	if (event->time_ns > run->end_ns)
+		run->end_ns = event->time_ns;
+	return NULL;
+}
+
+/* What a program says of itself by mtrace.h belongs to threads, and lies on their tracks. */
+static bool is_said(struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	if (!place->said_at || event->from != place->said_at)
+		return false;
+	if (event->kind == MT_EVENT_LEAVE)
+		place->said_at = 0;
+	return true;
+}
+
+/* How far below its end: rings have the lower halves of stack pointers. */
+static uint32_t below(const struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	return (uint32_t)(place->high - event->from);
+}
+
+static bool is_on_stack(struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	return place->goroutine && below(place, event) < place->high - place->low &&
+	       !is_said(place, event);
+}
+
+static void note_call(struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	struct mt_goroutine_call *calls = place->calls;
+
+	if (event->kind == MT_EVENT_ENTRY) {
+		calls[1] = calls[0];
+		calls[0] = (struct mt_goroutine_call){event->to, below(place, event)};
+	} else if (event->kind == MT_EVENT_LEAVE && below(place, event) <= calls[0].below) {
+		calls[0] = calls[1];
+		calls[1].function = 0;
+	}
+}
+
+/* Who waits for the thread's own stack, in runtime.systemstack(), may have its stack made smaller
+ * by the collector in another thread, and goes on in the copy: that call returns there, as far
+ * below the end as it was. */
+static void follow_copy(struct mt_track *track, const struct mt_event *event)
+{
+	struct mt_goroutine_place *place = &track->place;
+	const struct mt_goroutine_call *call = &place->calls[0];
+	const struct mt_symbolizer *symbolizer = &track->epoch->symbolizer.symbolizer;
+
+	if (event->kind != MT_EVENT_LEAVE || place->is_there || !call->function ||
+	    event->to - call->function >= MOST_OF_SWITCH ||
+	    symbolizer->function_at(symbolizer->context, event->to) !=
+		symbolizer->function_at(symbolizer->context, call->function) ||
+	    below(place, event) < place->high - place->low)
+		return;
+	const uint64_t size = (place->high - place->low) / 2;
+	place->high = event->from + call->below;
+	place->low = place->high - size;
+}
+
+static struct mt_error *notice(struct mt_goroutines *goroutines, const struct mt_track *track,
+			       const struct mt_event *event)
+{
+	const struct mt_goroutine_notice notice = {.pid = track->thread->pid, .event = *event};
+
+	return mt_array_push(&goroutines->notices, notice) ? mt_error_no_memory() : NULL;
+}
+
+/* *STAYS: on the thread's track. */
+static struct mt_error *take_mark(struct mt_goroutines *goroutines, struct mt_track *track,
+				  const struct mt_event *event, bool *stays)
+{
+	struct mt_goroutine_place *place = &track->place;
+
+	switch (event->detail) {
+	case MT_MARK_TRIGGER:
+		*stays = !place->goroutine || !place->is_there;
+		return *stays ? NULL : keep(goroutines, event);
+	case MT_MARK_SNAPSHOT:
+		if (place->goroutine && !place->is_switching)
+			mt_try(begin_run(goroutines, track, event->time_ns));
+		return notice(goroutines, track, event);
+	case MT_MARK_EXEC:
+		*place = (struct mt_goroutine_place){0};
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+static struct mt_error *take(struct mt_goroutines *goroutines, struct mt_track *track,
+			     const struct mt_event *event, bool *stays)
+{
+	struct mt_goroutine_place *place = &track->place;
+
+	*stays = true;
+	if (event->kind == MT_EVENT_GAP) {
+		*place = (struct mt_goroutine_place){0};
+		return notice(goroutines, track, event);
+	}
+	if (event->kind == MT_EVENT_VALUE)
+		mt_try(note_value(goroutines, track, event));
+	else if (place->is_switching)
+		mt_try(begin_run(goroutines, track, event->time_ns));
+	if (event->kind == MT_EVENT_MARK)
+		return take_mark(goroutines, track, event, stays);
+	if (event->kind < MT_EVENT_ENTRY)
+		return NULL;
+	/* The values of a switch come before it, on the stack that it leaves. */
+	if (place->goroutine)
+		follow_copy(track, event);
+	place->is_there = !place->is_switching && is_on_stack(place, event);
+	if (!place->is_there)
+		return NULL;
+	note_call(place, event);
+	struct mt_event moved = *event;
+	moved.from = MT_GOROUTINE_TOP - below(place, event);
+	*stays = false;
+	return keep(goroutines, &moved);
+}
+
+struct mt_error *mt_goroutines_take(struct mt_goroutines *goroutines, struct mt_track *track,
+				    const struct mt_event *events, size_t count)
+{
+	const bool wants_threads = !goroutines->run->options->goroutine;
+
+	for (size_t i = 0, next; i < count; i = next) {
+		bool stays = true;
+
+		/* As many at once as stay. */
+		for (next = i; next < count && stays; next++)
+			mt_try(take(goroutines, track, &events[next], &stays));
+		if (wants_threads && next - i - !stays)
+			mt_try(mt_rebuild_push(track->rebuild, &events[i], next - i - !stays));
+	}
+	return NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Shared by goroutines.c, which takes threads apart, and goroutines_show.c, which puts goroutines
+ * together. */
+#ifndef MT_DECODE_GOROUTINES_PRIVATE_H
+#define MT_DECODE_GOROUTINES_PRIVATE_H
+
+#include "base/spill.h"
+#include "decode/goroutines.h"
+
+/* Where all stacks end, as far as rebuilds know. */
+#define MT_GOROUTINE_TOP (1ull << 46)
+
+/* From a switch on, or on behind a snapshot. */
+struct mt_goroutine_run {
+	struct mt_goroutine *goroutine;
+	const struct mt_epoch *epoch;
+	int tid;
+	uint64_t begin_ns, end_ns;
+	uint64_t first, count; /* of the events that are kept */
+};
+
+struct mt_goroutine {
+	struct {
+		int64_t pid; /* no padding */
+		uint64_t id;
+	} key;
+	uint64_t start;     /* its function; 0: not known */
+	const char *name;   /* "goroutine 7 (main.worker)" */
+	size_t first, runs; /* once these are sorted */
+	UT_hash_handle hh;
+};
+
+/* What all goroutines of a process get. */
+struct mt_goroutine_notice {
+	int pid;
+	struct mt_event event; /* a snapshot's mark, or a gap in one of the threads */
+};
+
+struct mt_goroutines {
+	struct mt_decode_run *run;
+	struct mt_goroutine *by_id;
+	MT_ARRAY(struct mt_goroutine_run) runs;
+	MT_ARRAY(struct mt_goroutine_notice) notices;
+	MT_ARRAY(struct mt_event) events; /* behind the first `spilled` */
+	uint64_t spilled;
+	struct mt_spill spill;
+};
+
+#endif

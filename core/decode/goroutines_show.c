@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What goroutines did, out of the runs that are kept of them: a rebuild each; and for each thread
+ * whom it ran when. */
+#include "decode/goroutines_private.h"
+#include "trace/goroutines.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first function of a goroutine is entered this far below at the most. */
+#define FIRST_BELOW      64u
+#define END_OF_GOROUTINE "runtime.goexit1"
+
+/* ---- A goroutine's runs ---- */
+
+static const char *name_at(const struct mt_goroutine_run *run, uint64_t address)
+{
+	const struct mt_symbolizer *symbolizer = &run->epoch->symbolizer.symbolizer;
+	const struct mt_function *function = symbolizer->function_at(symbolizer->context, address);
+
+	return function->kind == MT_FUNCTION_SYMBOL ? function->name : NULL;
+}
+
+/* Its calling convention may stand behind the name. */
+static bool is_function(const struct mt_goroutine_run *run, uint64_t address, const char *name)
+{
+	const char *found = name_at(run, address);
+	const size_t length = strlen(name);
+
+	return found && strncmp(found, name, length) == 0 &&
+	       (!found[length] || found[length] == '.');
+}
+
+static struct mt_error *read_events(struct mt_goroutines *goroutines, uint64_t first,
+				    struct mt_event *out, size_t count)
+{
+	const size_t size = sizeof(*out);
+	size_t spilled = 0;
+
+	if (first < goroutines->spilled) {
+		spilled = goroutines->spilled - first < count ? goroutines->spilled - first : count;
+		mt_try(mt_spill_read(&goroutines->spill, first * size, out, spilled * size));
+	}
+	if (count > spilled)
+		memcpy(out + spilled,
+		       goroutines->events.items + (first + spilled - goroutines->spilled),
+		       (count - spilled) * size);
+	return NULL;
+}
+
+/* One goroutine while it is put out. */
+struct showing {
+	struct mt_goroutines *goroutines;
+	struct mt_rebuild *rebuild;
+	const struct mt_epoch *epoch;
+	size_t notice;        /* the next one that its process has */
+	uint32_t snapshot;    /* the last one that it was told of */
+	struct mt_event left; /* the call by which it left its thread, if that was last; else 0 */
+	uint64_t ending_at;   /* the stack pointer of its last call; 0: it has not come to that */
+	bool is_over;
+};
+
+static struct mt_error *push(struct showing *showing, const struct mt_event *event)
+{
+	return mt_rebuild_push(showing->rebuild, event, 1);
+}
+
+static struct mt_error *push_return(struct showing *showing, const struct mt_event *call,
+				    uint64_t time_ns, uint64_t sp)
+{
+	const struct mt_event event = {
+	    .time_ns = time_ns, .kind = MT_EVENT_LEAVE, .from = sp, .to = call->to};
+
+	return push(showing, &event);
+}
+
+/* It left its thread's processor: until it is switched to again, or for ever. */
+static struct mt_error *push_leaving(struct showing *showing, const struct mt_event *call)
+{
+	mt_try(push(showing, call));
+	if (!showing->ending_at) {
+		showing->left = *call;
+		return NULL;
+	}
+	showing->is_over = true;
+	mt_try(push_return(showing, call, call->time_ns, call->from));
+	return push_return(showing, call, call->time_ns, showing->ending_at);
+}
+
+static struct mt_error *push_events(struct showing *showing, const struct mt_goroutine_run *run,
+				    const struct mt_event *events, size_t count)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const bool is_entry = events[i].kind == MT_EVENT_ENTRY;
+
+		if (is_entry && is_function(run, events[i].to, END_OF_GOROUTINE))
+			showing->ending_at = events[i].from;
+		if (!is_entry || !is_function(run, events[i].to, MT_GOROUTINE_LEAVE))
+			continue;
+		mt_try(mt_rebuild_push(showing->rebuild, events + done, i - done));
+		mt_try(push_leaving(showing, &events[i]));
+		done = i + 1;
+	}
+	return mt_rebuild_push(showing->rebuild, events + done, count - done);
+}
+
+static struct mt_error *push_run(struct showing *showing, const struct mt_goroutine_run *run,
+				 struct mt_event *events)
+{
+	if (run->epoch != showing->epoch)
+		mt_rebuild_set_symbolizer(showing->rebuild, &run->epoch->symbolizer.symbolizer);
+	showing->epoch = run->epoch;
+	if (showing->left.kind)
+		mt_try(push_return(showing, &showing->left, run->begin_ns, showing->left.from));
+	showing->left.kind = 0;
+	for (uint64_t done = 0, count; done < run->count; done += count) {
+		count = run->count - done < MT_DECODE_BATCH ? run->count - done : MT_DECODE_BATCH;
+		mt_try(read_events(showing->goroutines, run->first + done, events, (size_t)count));
+		mt_try(push_events(showing, run, events, (size_t)count));
+	}
+	return NULL;
+}
+
+/* Those up to TIME_NS.  Of gaps in several threads one is enough; how much it hid of this goroutine
+ * is not known. */
+static struct mt_error *push_notices(struct showing *showing, int pid, uint64_t time_ns)
+{
+	const struct mt_goroutines *goroutines = showing->goroutines;
+	bool is_lost = false;
+
+	for (; showing->notice < goroutines->notices.count; showing->notice++) {
+		const struct mt_goroutine_notice *notice =
+		    &goroutines->notices.items[showing->notice];
+		struct mt_event event = notice->event;
+		const bool is_gap = event.kind == MT_EVENT_GAP;
+
+		if (event.time_ns > time_ns)
+			break;
+		if (notice->pid != pid || (is_gap && is_lost) ||
+		    (!is_gap && (uint32_t)event.to <= showing->snapshot))
+			continue;
+		is_lost |= is_gap;
+		if (is_gap)
+			event.from = showing->left.kind = 0;
+		else
+			showing->snapshot = (uint32_t)event.to;
+		mt_try(push(showing, &event));
+	}
+	return NULL;
+}
+
+/* What came before it was first seen is nothing to it. */
+static void skip_notices(struct showing *showing, int pid, uint64_t time_ns)
+{
+	const struct mt_goroutines *goroutines = showing->goroutines;
+
+	for (; showing->notice < goroutines->notices.count; showing->notice++) {
+		const struct mt_goroutine_notice *notice =
+		    &goroutines->notices.items[showing->notice];
+
+		if (notice->event.time_ns > time_ns)
+			return;
+		if (notice->pid == pid && notice->event.kind == MT_EVENT_MARK)
+			showing->snapshot = (uint32_t)notice->event.to;
+	}
+}
+
+/* "goroutine 7 (main.worker)"; where its function is not known, it may be by its first call. */
+static struct mt_error *give_name(struct mt_goroutines *goroutines, struct mt_goroutine *one)
+{
+	const struct mt_goroutine_run *run = &goroutines->runs.items[one->first];
+	struct mt_event event = {0};
+	const char *name = one->start ? name_at(run, one->start) : NULL;
+
+	if (!name && run->count) {
+		mt_try(read_events(goroutines, run->first, &event, 1));
+		if (event.kind == MT_EVENT_ENTRY && MT_GOROUTINE_TOP - event.from <= FIRST_BELOW)
+			name = name_at(run, event.to);
+	}
+	one->name = mt_arena_format(&goroutines->run->arena,
+				    name ? "goroutine %" PRIu64 " (%s)" : "goroutine %" PRIu64,
+				    one->key.id, name);
+	return one->name ? NULL : mt_error_no_memory();
+}
+
+static const char *process_of(struct mt_goroutines *goroutines, int pid)
+{
+	struct mt_processes *processes = goroutines->run->processes;
+	struct mt_process_thread *thread = mt_processes_thread(processes, pid);
+
+	return thread ? mt_processes_name_of(processes, thread) : NULL;
+}
+
+static struct mt_error *show_runs(struct showing *showing, const struct mt_goroutine *one,
+				  struct mt_event *events)
+{
+	const struct mt_goroutine_run *run = &showing->goroutines->runs.items[one->first];
+	const int pid = (int)one->key.pid;
+
+	skip_notices(showing, pid, run->begin_ns);
+	for (size_t i = 0; i < one->runs; i++) {
+		mt_try(push_notices(showing, pid, run[i].begin_ns));
+		mt_try(push_run(showing, &run[i], events));
+	}
+	if (!showing->is_over)
+		mt_try(push_notices(showing, pid, UINT64_MAX));
+	return mt_rebuild_finish(showing->rebuild);
+}
+
+static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_goroutine *one,
+			     uint32_t serial, struct mt_event *events)
+{
+	struct mt_decode_run *run = goroutines->run;
+	struct showing showing = {.goroutines = goroutines};
+	const struct mt_rebuild_options options = {
+	    .thread = {.pid = (pid_t)one->key.pid,
+		       .tid = MT_GOROUTINE_TID(one->key.id, serial),
+		       .name = one->name,
+		       .process = process_of(goroutines, (int)one->key.pid)},
+	    .sink = run->calls_sink,
+	    .inlines = !run->options->no_inlines,
+	    .values = &run->values,
+	    .last_call_id = &run->last_call_id,
+	};
+
+	mt_try(mt_rebuild_create(run->rebuild_ops, &options, &showing.rebuild));
+	struct mt_error *error = show_runs(&showing, one, events);
+	mt_rebuild_destroy(showing.rebuild);
+	return error;
+}
+
+/* ---- All of them ---- */
+
+static int compare(uint64_t one, uint64_t other)
+{
+	return one < other ? -1 : one > other;
+}
+
+static int compare_runs(const void *left, const void *right)
+{
+	const struct mt_goroutine_run *one = left, *other = right;
+	int order = compare((uint64_t)one->goroutine->key.pid, (uint64_t)other->goroutine->key.pid);
+
+	if (!order)
+		order = compare(one->goroutine->key.id, other->goroutine->key.id);
+	if (!order)
+		order = compare(one->begin_ns, other->begin_ns);
+	return order ? order : compare(one->first, other->first);
+}
+
+static int compare_by_thread(const void *left, const void *right)
+{
+	const struct mt_goroutine_run *one = left, *other = right;
+	const int order = compare((uint64_t)one->tid, (uint64_t)other->tid);
+
+	return order ? order : compare(one->first, other->first);
+}
+
+static int compare_notices(const void *left, const void *right)
+{
+	const struct mt_goroutine_notice *one = left, *other = right;
+
+	return compare(one->event.time_ns, other->event.time_ns);
+}
+
+static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_event *events)
+{
+	const uint64_t wanted = goroutines->run->options->goroutine;
+	bool was_shown = false;
+	uint32_t serial = 0;
+
+	for (size_t i = 0; i < goroutines->runs.count; serial++) {
+		struct mt_goroutine *one = goroutines->runs.items[i].goroutine;
+
+		for (one->first = i;
+		     i < goroutines->runs.count && goroutines->runs.items[i].goroutine == one; i++)
+			one->runs++;
+		mt_try(give_name(goroutines, one));
+		if (wanted && one->key.id != wanted)
+			continue;
+		was_shown = true;
+		mt_try(show(goroutines, one, serial, events));
+	}
+	return was_shown || !wanted
+		   ? NULL
+		   : mt_error_new(MT_ERROR_NOT_FOUND,
+				  "the recording contains no calls of goroutine %" PRIu64, wanted);
+}
+
+/* COUNT runs of one thread: whom it ran when. */
+static struct mt_error *show_thread(struct mt_goroutines *goroutines,
+				    const struct mt_goroutine_run *runs, size_t count)
+{
+	struct mt_decode_run *run = goroutines->run;
+	const struct mt_slice_sink *sink = &run->sink;
+	const struct mt_process_thread *thread = mt_processes_thread(run->processes, runs[0].tid);
+	const struct mt_thread_segment segment = {.begin_ns = runs[0].begin_ns,
+						  .end_ns = runs[count - 1].end_ns};
+	struct mt_thread who = {.tid = MT_SIDE_TRACK_TID(MT_SIDE_TRACK_GOROUTINES, runs[0].tid)};
+
+	if (!thread)
+		return mt_error_no_memory();
+	who.pid = thread->pid;
+	who.process = mt_processes_name_of(run->processes, thread);
+	who.name = mt_arena_format(&run->arena, "goroutines of %s (%d)",
+				   thread->name ? thread->name : "?", thread->tid);
+	if (!who.name)
+		return mt_error_no_memory();
+	mt_try(sink->ops->thread(sink->self, &who));
+	mt_try(sink->ops->segment_begin(sink->self, &segment));
+	for (size_t i = 0; i < count; i++) {
+		struct mt_side_event *what = mt_arena_zalloc(&run->arena, sizeof(*what));
+		const struct mt_slice slice = {
+		    .kind = MT_SLICE_SIDE, .time_ns = runs[i].begin_ns, .side = what};
+		const struct mt_slice_end end = {.time_ns = runs[i].end_ns};
+
+		if (!what)
+			return mt_error_no_memory();
+		what->name = runs[i].goroutine->name;
+		what->category = "goroutine";
+		mt_try(sink->ops->begin(sink->self, &slice));
+		mt_try(sink->ops->end(sink->self, &end));
+	}
+	return sink->ops->segment_end(sink->self, &segment);
+}
+
+static struct mt_error *show_threads(struct mt_goroutines *goroutines)
+{
+	const struct mt_goroutine_run *runs = goroutines->runs.items;
+
+	for (size_t i = 0, next; i < goroutines->runs.count; i = next) {
+		for (next = i; next < goroutines->runs.count && runs[next].tid == runs[i].tid;)
+			next++;
+		mt_try(show_thread(goroutines, runs + i, next - i));
+	}
+	return NULL;
+}
+
+struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
+{
+	struct mt_event *events = calloc(MT_DECODE_BATCH, sizeof(*events));
+
+	if (!events)
+		return mt_error_no_memory();
+	if (goroutines->runs.count)
+		qsort(goroutines->runs.items, goroutines->runs.count,
+		      sizeof(*goroutines->runs.items), compare_runs);
+	if (goroutines->notices.count)
+		qsort(goroutines->notices.items, goroutines->notices.count,
+		      sizeof(*goroutines->notices.items), compare_notices);
+	struct mt_error *error = show_all(goroutines, events);
+	free(events);
+	if (error || goroutines->run->options->goroutine || !goroutines->runs.count)
+		return error;
+	qsort(goroutines->runs.items, goroutines->runs.count, sizeof(*goroutines->runs.items),
+	      compare_by_thread);
+	return show_threads(goroutines);
+}

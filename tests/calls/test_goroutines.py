@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Goroutines have tracks of their own, on which their calls are whole."""
+import collections
+import json
+import os
+import re
+
+import pytest
+
+WAYS = {"static": [], "pie": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"],
+        "cgo": ["-buildmode=pie", "-ldflags=-linkmode=external"],
+        "cgo-stripped": ["-buildmode=pie", "-ldflags=-linkmode=external -s -w"]}
+CALL = re.compile(r"^ .*  (?:\+\d+ )?(main\.\w+)(?: \((.*?)\))?(?: |$)", re.M)
+
+
+def build(go, way):
+    return go(f"goroutines-{way}", *WAYS[way], source="calls_goroutines.go")
+
+
+def record(run_mtdb, program, path, count, processors="4", words=("-o",)):
+    """The counts of each goroutine, as it says itself: {19: {"main.outer": 10}}."""
+    done = run_mtdb("run", "-e", "calls", *words, path, "--size", "64m",
+                    "--", program, str(count), env={**os.environ, "GOMAXPROCS": processors})
+    assert done.returncode == 0, done.stderr
+    counts = {}
+    for number, words in re.findall(r"^goroutine (\d+) (.*)", done.stdout, re.M):
+        words = words.split()
+        counts[int(number)] = dict(zip(words[::2], map(int, words[1::2])))
+    assert len(counts) == count
+    return counts
+
+
+def tracks(text):
+    """{"Goroutine \\"goroutine 7 (main.f)\\"": its lines}, one for each time that it comes."""
+    parts = re.split(r"^((?:Goroutine|Thread|Track) .*?) of process .*$", text, flags=re.M)
+    assert len(set(parts[1::2])) == len(parts[1::2])
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def of_goroutine(found, number):
+    [name] = [name for name in found if re.match(rf'Goroutine "goroutine {number}\b', name)]
+    return name, found[name]
+
+
+@pytest.mark.parametrize("way, processors", [("static", "1"), ("static", "4"), ("pie", "4"),
+                                             ("stripped", "4"), ("cgo", "4"), ("cgo-stripped", "2")])
+def test_calls_of_each(go, run_mtdb, tmp_path, way, processors):
+    """Each has as many calls as it counts itself, and none is cut where it waits or moves."""
+    counts = record(run_mtdb, build(go, way), tmp_path / "out.txt", 6, processors)
+    found = tracks((tmp_path / "out.txt").read_text())
+    for number, expected in counts.items():
+        name, text = of_goroutine(found, number)
+        assert re.search(r"\(main\.", name), name
+        calls = CALL.findall(text)
+        assert not [call for call in calls if "inferred" in call[1] or "unwound" in call[1]]
+        shown = collections.Counter(call[0] for call in calls)
+        assert {function: shown[function] for function in expected} == expected
+        assert re.search(r" time\.Sleep .*\n(?:.*\n)*?.* runtime\.mcall ", text)
+    for name, text in found.items():
+        assert not name.startswith("Thread") or not CALL.search(text), name
+    ran = [text for name, text in found.items() if name.startswith('Track "goroutines of ')]
+    assert all(f"goroutine {number} (main." in "".join(ran) for number in counts)
+
+
+def test_one_goroutine(go, run_mtdb, tmp_path):
+    program = build(go, "static")
+    recording = tmp_path / "kept.perf"
+    counts = record(run_mtdb, program, recording, 3, words=["-o", tmp_path / "out.txt", "--record"])
+    number, expected = counts.popitem()
+    done = run_mtdb("history", "-n", "1000000", f"--goroutine={number}", recording)
+    assert done.returncode == 0, done.stderr
+    assert len(tracks(done.stdout)) == 1
+    _, text = of_goroutine(tracks(done.stdout), number)
+    assert collections.Counter(call[0] for call in CALL.findall(text))["main.grow"] == expected["main.grow"]
+
+    rows = json.loads(run_mtdb("stats", "--json", "-n", "0", "-g", str(number), recording).stdout)
+    calls = {row["name"]: row["calls"] for row in rows["functions"]}
+    assert {name: calls[name] for name in expected} == expected
+
+    # All that threads did is there as well, one stack upon the other.
+    done = run_mtdb("history", "-n", "1", recording)
+    thread = re.search(r"^Thread (\d+) ", done.stdout, re.M)[1]
+    done = run_mtdb("history", "-n", "1000000", "-t", thread, recording)
+    assert all(name.startswith("Thread") for name in tracks(done.stdout))
+
+    done = run_mtdb("history", "-g", "99999", recording)
+    assert done.returncode == 1
+    assert "contains no calls of goroutine 99999" in done.stderr
+    done = run_mtdb("history", "-g", "1", "-t", "1", recording)
+    assert done.returncode == 2
+    assert "use either --thread or --goroutine" in done.stderr
+
+
+def test_no_goroutines(run_mtdb, tmp_path):
+    recording = tmp_path / "kept.perf"
+    run_mtdb("run", "-e", "calls", "--record", recording, "-o", tmp_path / "out.txt", "--", "true")
+    done = run_mtdb("stats", "-g", "1", recording)
+    assert done.returncode == 1
+    assert "does not tell goroutines apart" in done.stderr
