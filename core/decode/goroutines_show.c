@@ -353,7 +353,9 @@ struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
 		      sizeof(*goroutines->notices.items), compare_notices);
 	struct mt_error *error = show_all(goroutines, events);
 	free(events);
-	if (error || goroutines->run->options->goroutine || !goroutines->runs.count)
+	/* Statistics count the kernel's side tracks. */
+	if (error || goroutines->run->options->goroutine || !goroutines->runs.count ||
+	    goroutines->run->options->side_tracks_first)
 		return error;
 	qsort(goroutines->runs.items, goroutines->runs.count, sizeof(*goroutines->runs.items),
 	      compare_by_thread);

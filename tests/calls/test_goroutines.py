@@ -77,6 +77,9 @@ def test_one_goroutine(go, run_mtdb, tmp_path):
     calls = {row["name"]: row["calls"] for row in rows["functions"]}
     assert {name: calls[name] for name in expected} == expected
 
+    # To run a goroutine is not to wait.
+    assert "waiting" not in run_mtdb("stats", recording).stdout
+
     # All that threads did is there as well, one stack upon the other.
     done = run_mtdb("history", "-n", "1", recording)
     thread = re.search(r"^Thread (\d+) ", done.stdout, re.M)[1]
