@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads are decoded one after the other, so what a goroutine did is kept, a run at a time, from a
  * switch to it up to the next switch of that thread, and put together at the end, by the times of
- * the switches, which are exact.
+ * the switches, which have stamps of their own.
  *
  * Its stack may be moved, but it is switched to right after that.  Where a stack ends is recorded,
  * and a frame stays as far below as it was: so stack pointers are counted from there, and the

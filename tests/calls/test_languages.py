@@ -52,8 +52,8 @@ def test_go_counts_its_calls(go, run_mtdb, tmp_path, way, flags):
     """Goroutines whose stacks are copied while they grow, on several threads: each call is there
     once, and frames do not pile up."""
     program = go(f"go-grow-{way}", *flags, source="calls_grow.go")
-    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "64m", "--",
-                    program, "60")
+    done = run_mtdb("run", "-e", "calls", "--timestamps=full", "-o", tmp_path / "out.txt",
+                    "--size", "128m", "--", program, "60")
     counts = dict(re.findall(r"^(main\.\w+) (\d+)$", done.stdout, re.M))
     assert len(counts) == 5, done.stderr
     text = (tmp_path / "out.txt").read_text()
