@@ -237,12 +237,17 @@ static bool touches(const struct mt_calls_module *module, uint64_t address, size
 }
 
 /* Of thousands of patches few are in a page where somebody is.  PAGES: of the module's text. */
-static bool is_aside(const struct showing *showing, const struct mt_calls_module *module,
-		     const struct mt_patch *patch, const bool *pages)
+static bool is_aside(const struct mt_calls_module *module, const struct mt_patch *patch,
+		     const bool *pages)
 {
-	return !showing->alone->function_count &&
-	       !touches(module, patch->address, patch->length, pages) &&
+	return !touches(module, patch->address, patch->length, pages) &&
 	       !(patch->hole && touches(module, patch->hole, MT_PATCH_JUMP_BYTES, pages));
+}
+
+/* Whoever steps in the program does not step in its libraries. */
+static bool is_stepped_in(const struct mt_engine_alone *alone, const struct mt_calls_module *module)
+{
+	return lies_in(alone->functions, alone->function_count, module->start, module->end);
 }
 
 /* Those that need one that stays out do as well. */
@@ -251,13 +256,14 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
+	const bool is_stepped = is_stepped_in(showing->alone, module);
 
 	memset(place->held, 0, plan->patches.count);
 	for (size_t i = 0; i < plan->patches.count; i++) {
 		const struct mt_patch *patch = &plan->patches.items[i];
 		const uint64_t start = patch->address + module->bias;
 
-		if (is_aside(showing, module, patch, pages))
+		if (!is_stepped && is_aside(module, patch, pages))
 			continue;
 		if (way_of(showing, module, patch) != CLEAR)
 			mt_calls_patch_hold(place, i);

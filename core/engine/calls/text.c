@@ -373,16 +373,20 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 				     struct mt_calls_place *place)
 {
 	__attribute__((cleanup(texts_cleanup))) struct texts texts = {0};
+	const size_t count = place->module->file->plan->patches.count;
 	bool is_there;
 
 	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
-	find_patches(engine, space, place, !place->checked, &texts);
-	memcpy(place->written, texts.was,
-	       place->module->file->plan->patches.count * sizeof(*texts.was));
+	/* In the text as it was shown all patches are that were written. */
+	const uint8_t *clean = mt_calls_shown_clean(space, place, texts.memory);
+	if (clean)
+		memcpy(texts.was, place->written, count * sizeof(*texts.was));
+	else
+		find_patches(engine, space, place, !place->checked, &texts);
+	memcpy(place->written, texts.was, count * sizeof(*texts.was));
 	if (!is_there)
 		return NULL;
 	mt_try(leave_holes(engine, space, place));
-	const uint8_t *clean = mt_calls_shown_clean(space, place, texts.memory);
 	if (!clean)
 		undo(engine, space, place, &texts);
 	mt_calls_text_note_written(space, place, false);
