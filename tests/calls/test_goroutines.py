@@ -19,7 +19,7 @@ def build(go, way):
 
 def record(run_mtdb, program, path, count, processors="4", words=("-o",)):
     """The counts of each goroutine, as it says itself: {19: {"main.outer": 10}}."""
-    done = run_mtdb("run", "-e", "calls", "--timestamps=full", *words, path, "--size", "128m",
+    done = run_mtdb("run", "-e", "calls", *words, path, "--size", "128m",
                     "--", program, str(count), env={**os.environ, "GOMAXPROCS": processors})
     assert done.returncode == 0, done.stderr
     counts = {}

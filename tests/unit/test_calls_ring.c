@@ -460,6 +460,54 @@ static void test_stamps_catch_up_with_a_mark(void **state)
 	free(writer);
 }
 
+/* A signal came in between when a line was begun and when its stamp was read: the handler's events
+ * lie behind that stamp, which is later than theirs.  By what is right behind it, an event's own
+ * stamp, an anchor or the next line's stamp, that is seen. */
+static void read_behind_late_stamp(bool own_stamp, bool is_anchored)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+	struct mt_call_event *events = calloc(MOST, sizeof(*events));
+	struct mt_ring_anchor anchors[2] = {0};
+	struct mt_ring_view view;
+	uint64_t late = 0;
+
+	assert_true(writer && events);
+	writer->tsc = 1000;
+	for (int i = 0; i < 200; i++, writer->tsc += 100) {
+		const uint64_t line = writer->written / MT_RING_LINE_BYTES;
+
+		put_event(writer, 2, 1, own_stamp && late && line == late / MT_RING_LINE_BYTES);
+		if (!late && writer->written / MT_RING_LINE_BYTES == 3)
+			late = 3 * MT_RING_LINE_BYTES;
+		if (is_anchored && late && !anchors[0].written)
+			anchors[0] =
+			    (struct mt_ring_anchor){writer->written, writer->tsc, writer->tsc + 10};
+	}
+	anchors[1] =
+	    (struct mt_ring_anchor){writer->written, writer->tsc + PAUSE, writer->tsc + PAUSE};
+	const uint64_t stamp = writer->tsc + PAUSE / 2;
+	memcpy(writer->ring + late, &stamp, sizeof(stamp));
+	view = view_of(writer);
+	view.anchors = is_anchored ? anchors : anchors + 1;
+	view.anchor_count = 1 + is_anchored;
+	const size_t count = read_all(&view, events);
+	assert_int_equal(count, 200);
+	for (size_t i = 0; i < 180; i++)
+		assert_in_range(events[i].tsc, writer->truth[i].tsc - 600,
+				writer->truth[i].tsc + 600);
+	free(events);
+	free(writer);
+}
+
+static void test_a_late_stamp(void **state)
+{
+	(void)state;
+	read_behind_late_stamp(false, false);
+	read_behind_late_stamp(true, false);
+	read_behind_late_stamp(false, true);
+	read_behind_late_stamp(true, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +517,7 @@ int main(void)
 	    cmocka_unit_test(test_marks_part_the_times),
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
 	    cmocka_unit_test(test_stamps_catch_up_with_a_mark),
+	    cmocka_unit_test(test_a_late_stamp),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_entries_by_the_tracer),
 	    cmocka_unit_test(test_a_running_writer),

@@ -4,6 +4,8 @@
 #define SLOT 8
 /* Of a ring, copied at a time: so much is whole even if its thread goes round meanwhile. */
 #define PART 32768u
+/* So many times as long as usual is suspicious. */
+#define FAR 4
 
 static uint64_t line_behind(uint64_t at)
 {
@@ -155,23 +157,13 @@ static void spread(struct mt_ring_cursor *cursor, struct line *line, size_t unti
 	line->known = until;
 }
 
-/* The stamp of the line that begins at AT; 0: there is none, or it is from the ring's last round.
- */
-static uint64_t stamp_of_line(const struct mt_ring_cursor *cursor, uint64_t at)
+/* An event's own stamp, the first from AT on in its line; 0: none. */
+static uint64_t own_stamp(const struct mt_ring_cursor *cursor, uint64_t at)
 {
-	const uint64_t tsc = at + SLOT <= cursor->view.written ? word_at(&cursor->view, at) : 0;
-
-	return cursor->line_stamp && tsc > cursor->line_stamp ? tsc : 0;
-}
-
-/* The next stamp from the cursor on, in its line or at its end; 0: none is known. */
-static uint64_t next_stamp(const struct mt_ring_cursor *cursor)
-{
-	const uint64_t end = line_behind(cursor->at);
+	const uint64_t end = line_behind(at);
 	uint64_t low = 0;
 
-	for (uint64_t at = cursor->at; at + SLOT <= end && at + SLOT <= cursor->view.written;
-	     at += SLOT) {
+	for (; at + SLOT <= end && at + SLOT <= cursor->view.written; at += SLOT) {
 		const struct mt_ring_event event = event_at(&cursor->view, at);
 
 		if (mt_ring_is_entry(event.site))
@@ -181,7 +173,46 @@ static uint64_t next_stamp(const struct mt_ring_cursor *cursor)
 		else if (event.site == MT_RING_SITE_STAMP_HIGH && low)
 			return (uint64_t)event.stack << 32 | low;
 	}
-	return stamp_of_line(cursor, end);
+	return 0;
+}
+
+/* With which the line at AT begins; 0: it was not written yet, or is from the ring's last round. */
+static uint64_t stamp_at(const struct mt_ring_cursor *cursor, uint64_t at)
+{
+	const uint64_t tsc = at + SLOT <= cursor->view.written ? word_at(&cursor->view, at) : 0;
+
+	return tsc > cursor->line_stamp ? tsc : 0;
+}
+
+static uint64_t lesser(uint64_t tsc, uint64_t other)
+{
+	return other && other < tsc ? other : tsc;
+}
+
+/* What is known of the line at AT by its stamp, TSC, and by what lies behind that: an anchor, the
+ * next line's stamp, an event's own.  Less than TSC: a signal came before the stamp was read, and
+ * the handler's events lie behind it. */
+static uint64_t earliest_in(const struct mt_ring_cursor *cursor, uint64_t at, uint64_t tsc)
+{
+	const struct mt_ring_view *view = &cursor->view;
+	const uint64_t end = at + MT_RING_LINE_BYTES;
+	const uint64_t usual = cursor->pace * MT_RING_LINE_EVENTS * FAR;
+	uint64_t least = lesser(tsc, stamp_at(cursor, end));
+
+	if (cursor->next_anchor < view->anchor_count &&
+	    view->anchors[cursor->next_anchor].written <= end)
+		least = lesser(least, view->anchors[cursor->next_anchor].first);
+	if (tsc > cursor->last_tsc + usual)
+		least = lesser(least, own_stamp(cursor, at + SLOT));
+	return least;
+}
+
+/* The next stamp from the cursor on, in its line or at its end; 0: none is known. */
+static uint64_t next_stamp(const struct mt_ring_cursor *cursor)
+{
+	const uint64_t own = own_stamp(cursor, cursor->at);
+
+	return own ? own : stamp_at(cursor, line_behind(cursor->at));
 }
 
 /* Those that an anchor bounds, or a stamp behind it: the thread may go on while it is taken. */
@@ -232,12 +263,15 @@ static void pass_anchors(struct mt_ring_cursor *cursor, struct line *line)
 static void finish_line(struct mt_ring_cursor *cursor, struct line *line)
 {
 	const struct mt_ring_view *view = &cursor->view;
-	uint64_t tsc = cursor->at + SLOT <= view->written ? word_at(view, cursor->at) : 0;
+	const uint64_t next = stamp_at(cursor, cursor->at);
 
 	if (line->known == line->count)
 		return;
-	if (tsc >= cursor->last_tsc || stamp_of_line(cursor, cursor->at))
-		spread(cursor, line, line->count, tsc);
+	const uint64_t least = earliest_in(cursor, cursor->at, next);
+	if (least < next)
+		spread_to_anchor(cursor, line, least);
+	else if (next)
+		spread(cursor, line, line->count, next);
 	else if (cursor->next_anchor < view->anchor_count)
 		spread_to_anchor(cursor, line, view->anchors[cursor->next_anchor].first);
 	else
@@ -269,12 +303,17 @@ static void take(struct mt_ring_cursor *cursor, struct line *line, uint64_t end)
 					   .estimated = true};
 }
 
-static void begin_line(struct mt_ring_cursor *cursor, uint64_t tsc)
+static void begin_line(struct mt_ring_cursor *cursor)
 {
+	uint64_t tsc = stamp_at(cursor, cursor->at);
+
+	if (earliest_in(cursor, cursor->at, tsc) < tsc)
+		tsc = 0;
 	if (cursor->line_events && tsc > cursor->line_tsc && !cursor->line_is_anchored)
 		cursor->pace = (tsc - cursor->line_tsc) / cursor->line_events;
 	cursor->line_is_anchored = false;
-	cursor->line_stamp = tsc;
+	if (tsc)
+		cursor->line_stamp = tsc;
 	cursor->line_tsc = not_before(cursor, tsc);
 }
 
@@ -285,7 +324,7 @@ static size_t sampled_line(struct mt_ring_cursor *cursor, uint64_t end,
 
 	pass_anchors(cursor, &line);
 	if (cursor->at % MT_RING_LINE_BYTES == 0) {
-		begin_line(cursor, word_at(&cursor->view, cursor->at));
+		begin_line(cursor);
 		cursor->at += SLOT;
 		pass_anchors(cursor, &line);
 	}

@@ -126,8 +126,9 @@ struct mt_ring_cursor {
 	uint64_t at;
 	uint64_t last_tsc;
 	size_t next_anchor;
-	uint64_t line_stamp; /* that the line begins with */
-	uint64_t line_tsc;   /* the same, but not before; and how many events it had; 0: none yet */
+	uint64_t line_stamp; /* of the last line whose stamp is sure; 0: none yet */
+	/* What was known where the last line began, and how many events it had. */
+	uint64_t line_tsc;
 	uint64_t line_events;
 	uint64_t pace; /* ticks from event to event in the last line without anchors */
 	bool line_is_anchored;
