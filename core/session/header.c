@@ -19,7 +19,7 @@
 static const struct {
 	const char *function;
 	enum mt_words words;
-	/* What is recorded, and by which name. */
+	/* What is recorded, and by which name: the arguments, in their order. */
 	const char *names[MOST_VALUES], *values[MOST_VALUES];
 } table[] = {
     {"mtrace_mark", MT_WORDS_MARK, {MT_WORDS_MARK_NAME}, {"(char *) $rdi"}},
@@ -129,8 +129,7 @@ uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
 		for (size_t j = 0; j < MOST_VALUES && table[i].names[j]; j++)
 			if (table[i].function == trigger->text &&
 			    strcmp(table[i].names[j], MT_WORDS_LENGTH_NAME) == 0)
-				return strcmp(table[i].values[j], "$rsi") == 0 ? registers->rsi
-									       : registers->rdx;
+				return j == 1 ? registers->rsi : registers->rdx;
 	return UINT64_MAX;
 }
 
