@@ -11,7 +11,7 @@ _mtdb_options() { # COMMAND
 	case $1 in
 	run) echo "$record --history= --stats --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
-	decode) echo '--output= --format=' ;;
+	decode) echo '--output= --format= --decoder=' ;;
 	history) echo '--lines= --thread= --goroutine= --unfold' ;;
 	stats) echo '--lines= --thread= --goroutine= --by= --sort= --json --csv' ;;
 	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
@@ -31,6 +31,7 @@ _mtdb_value() { # OPTION WORD
 	--timestamps) mapfile -t COMPREPLY < <(compgen -W 'sampled full' -- "$2") ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W 'function thread process caller' -- "$2") ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W 'total self calls min p50 p90 p99 max waited name' -- "$2") ;;
+	--decoder) mapfile -t COMPREPLY < <(compgen -W 'own libipt' -- "$2") ;;
 	--format) mapfile -t COMPREPLY < <(compgen -W 'fxt pftrace json speedscope html text folded' -- "$2") ;;
 	--pid | -p) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$2") ;;
 	--output | --record | --branch-log | -o) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;

@@ -70,6 +70,7 @@ complete -c mtdb -n '__mtdb_in attach' -s p -l pid -x -a '(__fish_complete_pids)
 
 complete -c mtdb -n '__mtdb_in decode' -l output -r -d 'Write the timeline to this file'
 complete -c mtdb -n '__mtdb_in decode' -l format -x -a $formats -d 'Timeline format'
+complete -c mtdb -n '__mtdb_in decode' -l decoder -x -a 'own libipt' -d 'Who reads Intel PT packets'
 
 complete -c mtdb -n '__mtdb_in history' -l lines -x -d 'Number of calls per thread'
 complete -c mtdb -n '__mtdb_in history' -l thread -x -d 'Print only this thread'

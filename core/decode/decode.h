@@ -19,6 +19,7 @@ struct mt_decode_options {
 	 * and given up when it is stale.  NULL: nothing is kept. */
 	struct mt_decode_files **files;
 	bool no_inlines;
+	bool by_libipt;         /* it reads Intel PT's packets: a second opinion */
 	bool side_tracks_first; /* before the calls, and not behind them */
 	pid_t tid;              /* only this thread; 0: all */
 	bool goroutines;        /* where they are known, they have tracks of their own */

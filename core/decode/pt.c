@@ -89,6 +89,7 @@ static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stre
 		       .cyc = pt->cyc},
 	    .conversion = mt_recording_info(run->recording)->conversion,
 	    .source = {next_piece, image_at, feed},
+	    .by_libipt = run->options->by_libipt,
 	};
 	struct mt_error *error = mt_pt_decoder_create(&config, &feed->decoder);
 	if (error) {

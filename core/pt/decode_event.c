@@ -39,10 +39,7 @@ void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 /* The part that repeats the last window ends with tracing switched off. */
 static void unmute(struct mt_pt_flow *flow)
 {
-	uint64_t offset = 0;
-
-	if (flow->muted && pt_qry_get_offset(flow->query, &offset) >= 0 &&
-	    offset > flow->muted_until)
+	if (flow->muted && mt_pt_query_offset(flow->query) > flow->muted_until)
 		flow->muted = false;
 }
 
@@ -185,7 +182,7 @@ void mt_pt_flow_fetch_event(struct mt_pt_flow *flow)
 	struct pt_event event;
 	uint64_t ip;
 
-	flow->status = pt_qry_event(flow->query, &event, sizeof(event));
+	flow->status = mt_pt_query_event(flow->query, &event);
 	if (flow->status < 0)
 		return;
 	if (flow->starting)

@@ -56,7 +56,8 @@ void mt_pt_flow_fail(struct mt_pt_flow *flow)
 
 static inline void run_branch(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
-	int taken, status = pt_qry_cond_branch(flow->query, &taken);
+	bool taken;
+	int status = mt_pt_query_branch(flow->query, &taken);
 
 	flow->status = status;
 	if (status < 0)
@@ -82,7 +83,7 @@ static void change_mode(struct mt_pt_flow *flow)
 static inline void run_indirect(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	uint64_t to;
-	int status = pt_qry_indirect_branch(flow->query, &to);
+	int status = mt_pt_query_indirect(flow->query, &to);
 
 	if (status >= 0 && status & pts_ip_suppressed)
 		status = -pte_noip;
@@ -101,7 +102,8 @@ static inline void run_indirect(struct mt_pt_flow *flow, struct mt_pt_code_block
 static inline void run_return(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
 	const struct mt_pt_return *back = NULL;
-	int taken, status = pt_qry_cond_branch(flow->query, &taken);
+	bool taken;
+	int status = mt_pt_query_branch(flow->query, &taken);
 
 	if (status == -pte_bad_query) {
 		run_indirect(flow, block);
@@ -154,8 +156,7 @@ static inline void run_block(struct mt_pt_flow *flow)
 
 /* ---- running ---- */
 
-void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, int status,
-		      uint64_t ip)
+void mt_pt_flow_enter(struct mt_pt_flow *flow, struct mt_pt_query *query, int status, uint64_t ip)
 {
 	bool tracing = !(status & pts_ip_suppressed);
 

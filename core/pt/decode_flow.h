@@ -8,7 +8,7 @@
 #define MT_PT_DECODE_FLOW_H
 
 #include "pt/decode_code.h"
-#include "pt/decode_libipt.h"
+#include "pt/decode_query.h"
 
 #define MT_PT_RETURNS 64 /* return compression's depth: SDM vol. 3C, 33.4.2.2 */
 
@@ -29,12 +29,12 @@ struct mt_pt_flow {
 	bool muted;           /* what happens came out before, */
 	uint64_t muted_until; /* up to this offset of the span */
 
-	struct pt_query_decoder *query; /* of the current span */
-	int status;                     /* libipt's last answer */
-	uint64_t ip;                    /* where control is, if enabled */
-	bool enabled;                   /* the packets trace */
-	enum pt_exec_mode mode;         /* of 64 or 32 bits; all else cannot be decoded */
-	enum pt_exec_mode next_mode;    /* once control is at next_mode_ip; unknown: none */
+	struct mt_pt_query *query;   /* of the current span */
+	int status;                  /* its last answer */
+	uint64_t ip;                 /* where control is, if enabled */
+	bool enabled;                /* the packets trace */
+	enum pt_exec_mode mode;      /* of 64 or 32 bits; all else cannot be decoded */
+	enum pt_exec_mode next_mode; /* once control is at next_mode_ip; unknown: none */
 	uint64_t next_mode_ip;
 	bool starting;      /* TRACE_START waits for what comes behind the PSB */
 	uint64_t start_tsc; /* its time, if known by then */
@@ -78,8 +78,7 @@ static inline bool mt_pt_flow_has_room(const struct mt_pt_flow *flow)
 }
 
 /* `query` was just synchronised with this status and address. */
-void mt_pt_flow_enter(struct mt_pt_flow *flow, struct pt_query_decoder *query, int status,
-		      uint64_t ip);
+void mt_pt_flow_enter(struct mt_pt_flow *flow, struct mt_pt_query *query, int status, uint64_t ip);
 /* Decode up to MAX_BLOCKS.  True: the trace ended or failed, see `status` and mt_pt_flow_at_end. */
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks);
 bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
@@ -96,7 +95,7 @@ void mt_pt_flow_start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
 void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
 void mt_pt_flow_end_trace(struct mt_pt_flow *flow, enum mt_trace_end end, uint64_t from,
 			  uint64_t to, uint64_t tsc);
-/* Take libipt's next event; one that happens ahead becomes the goal. */
+/* Take the next event; one that happens ahead becomes the goal. */
 void mt_pt_flow_fetch_event(struct mt_pt_flow *flow);
 /* A block further on the way to the goal, which happens once control is there. */
 void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow);
@@ -107,7 +106,7 @@ bool mt_pt_flow_run_to(struct mt_pt_flow *flow, const struct mt_pt_code_block *b
 /* Something was lost; it comes out as a gap with the next event.  Control is not known afterwards.
  */
 void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost);
-/* The same after a failure of libipt, whose cause is `status`.  In the kernel, where
+/* The same after a failure, whose cause is `status`.  In the kernel, where
  * there is no code, nothing is lost. */
 void mt_pt_flow_fail(struct mt_pt_flow *flow);
 void mt_pt_flow_flush_gap(struct mt_pt_flow *flow);

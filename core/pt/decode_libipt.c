@@ -59,11 +59,11 @@ static struct pt_errata errata_of(const struct mt_cpu *cpu)
 static int mask_unknown(struct pt_packet_unknown *unknown, const struct pt_config *config,
 			const uint8_t *pos, void *mask)
 {
+	int status = mt_pt_mask_from(mask, config->begin + (pos - config->begin),
+				     (size_t)(config->end - pos));
+
 	(void)unknown;
-	return mt_pt_mask_from(mask, config->begin + (pos - config->begin),
-			       (size_t)(config->end - pos))
-		   ? 0
-		   : -pte_bad_opc;
+	return status > 0 ? 0 : status < 0 ? -pte_eos : -pte_bad_opc;
 }
 
 void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
@@ -93,18 +93,4 @@ struct pt_config mt_pt_libipt_config_of(const struct pt_config *config, const ui
 	copy.begin = (uint8_t *)(uintptr_t)bytes;
 	copy.end = copy.begin + size;
 	return copy;
-}
-
-int mt_pt_position_at_psb(const struct pt_config *config, const uint8_t *bytes, size_t size,
-			  size_t offset, struct mt_pt_position *out)
-{
-	struct pt_config own = mt_pt_libipt_config_of(config, bytes, size);
-
-	struct pt_query_decoder *query = pt_qry_alloc_decoder(&own);
-	if (!query)
-		return -1;
-	int status = pt_qry_sync_set(query, &out->ip, offset);
-	out->tracing = status >= 0 && !(status & pts_ip_suppressed);
-	pt_qry_free_decoder(query);
-	return status < 0 ? -1 : 0;
 }

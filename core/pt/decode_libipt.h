@@ -17,14 +17,4 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 struct pt_config mt_pt_libipt_config_of(const struct pt_config *config, const uint8_t *bytes,
 					size_t size);
 
-/* Where control is at a PSB. */
-struct mt_pt_position {
-	bool tracing;
-	uint64_t ip; /* if tracing */
-};
-
-/* Read the PSB+ at OFFSET.  Returns 0, or -1 when it is garbled or cut off, or without memory. */
-int mt_pt_position_at_psb(const struct pt_config *config, const uint8_t *bytes, size_t size,
-			  size_t offset, struct mt_pt_position *out);
-
 #endif

@@ -93,14 +93,15 @@ void mt_pt_mask_window(uint8_t *bytes, size_t size)
 	}
 }
 
-bool mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size)
+int mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size)
 {
 	struct walk walk = {.bytes = bytes, .size = size};
 	struct mt_pt_packet packet;
 
-	if (mt_pt_packet_decode(bytes, size, &packet) <= 0 || !is_unknown(&packet))
-		return false;
+	int packet_size = mt_pt_packet_decode(bytes, size, &packet);
+	if (packet_size <= 0 || !is_unknown(&packet))
+		return packet_size < 0 ? -1 : 0;
 	mask->needed = true;
 	mask_packets(&walk);
-	return true;
+	return 1;
 }

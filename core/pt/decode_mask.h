@@ -19,8 +19,8 @@ struct mt_pt_mask {
 
 /* BYTES begin with a PSB. */
 void mt_pt_mask_window(uint8_t *bytes, size_t size);
-/* BYTES begin with a packet that libipt does not know: overwrite it and what follows it.  False:
- * nobody knows it. */
-bool mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size);
+/* BYTES begin with a packet that libipt does not know: overwrite it and what follows it.  Returns
+ * 1; 0: nobody knows it; -1: it is cut off. */
+int mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size);
 
 #endif

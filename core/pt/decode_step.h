@@ -7,12 +7,9 @@
 
 /* ---- time ---- */
 
-static inline uint64_t mt_pt_now(struct mt_pt_flow *flow)
+static inline uint64_t mt_pt_now(const struct mt_pt_flow *flow)
 {
-	uint64_t tsc;
-	uint32_t lost_mtc, lost_cyc;
-
-	return pt_qry_time(flow->query, &tsc, &lost_mtc, &lost_cyc) < 0 ? flow->tsc : tsc;
+	return flow->query->has_tsc ? flow->query->tsc : flow->tsc;
 }
 
 /* ---- return compression ---- */

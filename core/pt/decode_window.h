@@ -9,7 +9,7 @@
 #ifndef MT_PT_DECODE_WINDOW_H
 #define MT_PT_DECODE_WINDOW_H
 
-#include "pt/decode_libipt.h"
+#include "pt/decode_query.h"
 
 struct mt_pt_window {
 	uint8_t *bytes; /* lent until the next call */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Over libipt's query decoder, a span at a time.
+/* A span at a time.
  *
- *	pieces ──► windows ──► spans ──► blocks ──► events
- *	           (decode_window)       (decode_flow)
+ *	pieces ──► windows ──► spans ──► packets ──► blocks ──► events
+ *	           (decode_window)       (decode_query)  (decode_flow)
  *
- * A span is what one libipt decoder reads: a window from a PSB of it to its end, or, after an
+ * A span is what one query reads: a window from a PSB of it to its end, or, after an
  * error, a copy of what follows a point where control is known again (decode_scan), up to the next
- * PSB.  Spans and windows follow each other without a seam in the events: a libipt decoder that
+ * PSB.  Spans and windows follow each other without a seam in the events: a query that
  * comes to its end has not yet taken the direct jumps and calls before the next span's first
  * instruction, so it walks on until it is there. */
 #include "pt/decoder.h"
@@ -47,8 +47,10 @@ struct mt_pt_decoder {
 	enum mt_pt_point_kind next_kind;
 	size_t next_offset;
 
-	struct pt_query_decoder *query; /* of the open span; NULL: none */
-	size_t span_begin;              /* in the window */
+	struct mt_pt_query query; /* of the open span */
+	bool has_span;
+	bool by_libipt;
+	size_t span_begin; /* in the window */
 	size_t span_end;
 	size_t prefix_bytes; /* made up, before the window's bytes */
 	uint8_t *copy;
@@ -76,6 +78,7 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 	decoder->flow.source = config->source;
 	decoder->flow.conversion = config->conversion;
 	decoder->flow.errata = decoder->config.errata;
+	decoder->by_libipt = config->by_libipt;
 	struct mt_error *error = mt_pt_flow_init(&decoder->flow);
 	if (error) {
 		mt_pt_decoder_destroy(decoder);
@@ -89,7 +92,7 @@ void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder)
 {
 	if (!decoder)
 		return;
-	pt_qry_free_decoder(decoder->query);
+	mt_pt_query_close(&decoder->query);
 	mt_pt_flow_deinit(&decoder->flow);
 	mt_pt_windows_deinit(&decoder->windows);
 	free(decoder->copy);
@@ -100,11 +103,7 @@ void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder)
 
 static size_t span_offset(const struct mt_pt_decoder *decoder)
 {
-	uint64_t offset;
-
-	if (!decoder->query || pt_qry_get_offset(decoder->query, &offset) < 0)
-		return 0;
-	return (size_t)offset;
+	return decoder->has_span ? mt_pt_query_offset(&decoder->query) : 0;
 }
 
 static size_t to_window(const struct mt_pt_decoder *decoder, size_t offset)
@@ -124,7 +123,7 @@ struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decod
 	struct mt_pt_decoder_stats stats = decoder->flow.stats;
 
 	stats.bytes = decoder->bytes_before;
-	if (decoder->query)
+	if (decoder->has_span)
 		stats.bytes += window_offset(decoder) - decoder->span_begin;
 	return stats;
 }
@@ -134,8 +133,8 @@ struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decod
 static void close_span(struct mt_pt_decoder *decoder)
 {
 	decoder->bytes_before += decoder->span_end - decoder->span_begin;
-	pt_qry_free_decoder(decoder->query);
-	decoder->query = NULL;
+	mt_pt_query_close(&decoder->query);
+	decoder->has_span = false;
 }
 
 /* Give the trace up to here up, and find where to go on. */
@@ -159,17 +158,11 @@ static void resume(struct mt_pt_decoder *decoder, size_t from)
 static void give_up_span(struct mt_pt_decoder *decoder)
 {
 	size_t from = window_offset(decoder);
-	uint64_t sync = 0;
 
 	mt_pt_flow_fail(&decoder->flow);
-	/* The scan knows the state at its own offset; a PSB that the decoder passed since is a
-	 * better start. */
-	if (decoder->prefix_bytes || pt_qry_get_sync_offset(decoder->query, &sync) < 0)
-		sync = 0;
-	sync = to_window(decoder, sync);
-	if (!decoder->has_scan || sync > decoder->scan.offset)
+	if (!decoder->has_scan || decoder->span_begin > decoder->scan.offset)
 		mt_pt_scan_start(&decoder->scan, &decoder->config, decoder->window.bytes,
-				 decoder->window.size, sync);
+				 decoder->window.size, decoder->span_begin);
 	decoder->has_scan = true;
 	decoder->span_end = from;
 	close_span(decoder);
@@ -258,17 +251,16 @@ static struct mt_error *open_span(struct mt_pt_decoder *decoder)
 		config = plain_span(decoder);
 	else if (copied_span(decoder, &config))
 		return mt_error_no_memory();
-	decoder->query = pt_qry_alloc_decoder(&config);
-	if (!decoder->query)
+	if (mt_pt_query_open(&decoder->query, &config, decoder->by_libipt))
 		return mt_error_no_memory();
-
+	decoder->has_span = true;
 	decoder->flow.muted = decoder->span_begin < decoder->window.repeated;
 	decoder->flow.muted_until =
 	    decoder->prefix_bytes + decoder->window.repeated - decoder->span_begin;
 	uint64_t ip = 0;
-	int status = pt_qry_sync_set(decoder->query, &ip, 0);
+	int status = mt_pt_query_sync(&decoder->query, &ip);
 	if (status >= 0) {
-		mt_pt_flow_enter(&decoder->flow, decoder->query, status, ip);
+		mt_pt_flow_enter(&decoder->flow, &decoder->query, status, ip);
 		return NULL;
 	}
 	decoder->flow.status = status;
@@ -347,7 +339,7 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 
 static struct mt_error *step(struct mt_pt_decoder *decoder)
 {
-	if (decoder->query) {
+	if (decoder->has_span) {
 		run_span(decoder);
 		return NULL;
 	}

@@ -64,6 +64,7 @@ struct mt_pt_decoder_config {
 	struct mt_pt_timing timing;
 	struct mt_time_conversion conversion; /* unknown: times are TSC ticks */
 	struct mt_pt_source source;
+	bool by_libipt; /* it reads the packets: a second opinion */
 };
 
 struct mt_pt_decoder_stats {

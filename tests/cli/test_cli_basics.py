@@ -44,6 +44,8 @@ def test_version(run_mtdb):
         (["--nonsense"], 'unknown command "--nonsense"'),
         (["decode"], "decode: missing argument"),
         (["decode", "--nonsense", "x"], "decode: unknown option: --nonsense"),
+        (["decode", "--decoder=perf", "x"],
+         'decode: "perf" is no decoder of Intel PT: take own or libipt'),
         (["decode", "x", "-o"], "decode: missing argument: -o"),
         (["history", "a", "b", "c"], "history: unexpected argument: c"),
         (["history", "-n", "0", "x"], '"0" is not a valid number of calls'),

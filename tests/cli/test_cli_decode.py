@@ -63,6 +63,15 @@ def test_formats_are_what_they_say(run_mtdb, recording):
     assert (folder / "a.txt").read_text().startswith("Command: ")
 
 
+def test_a_second_opinion(compile, run_mtdb, tmp_path):
+    path = tmp_path / "x.perf"
+    run_mtdb("run", "--engine=step", "-o", tmp_path / "x.fxt", "--record", path, "--",
+             compile("calls_sequence.c"))
+    texts = [run_mtdb("decode", f"--decoder={name}", "--format=text", "-o", "-", path).stdout
+             for name in ("own", "libipt")]
+    assert texts[0] == texts[1] and "main" in texts[0]
+
+
 def test_to_standard_output(run_mtdb, recording):
     assert run_mtdb("decode", recording).returncode == 0
     done = run_mtdb("decode", "-o", "-", recording, text=False)

@@ -56,8 +56,8 @@ static inline void pt_events_free(struct pt_events *events)
 }
 
 /* Decode all; asserts what is true of every decode. */
-static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
-					 struct pt_pieces *pieces, size_t batch)
+static inline struct pt_events pt_decode_once(struct mt_pt_decoder_config config,
+					      struct pt_pieces *pieces, size_t batch)
 {
 	struct pt_events out = {0};
 	struct mt_pt_decoder *decoder;
@@ -85,6 +85,44 @@ static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
 	free(pieces->lent);
 	pieces->lent = NULL;
 	return out;
+}
+
+static inline void pt_print(const struct pt_events *events, size_t from, size_t to);
+
+static inline void pt_assert_same(const struct pt_events *events, const struct pt_events *others)
+{
+	size_t same = 0, least = events->events.count < others->events.count ? events->events.count
+									     : others->events.count;
+
+	while (same < least && !memcmp(&events->events.items[same], &others->events.items[same],
+				       sizeof(struct mt_event)))
+		same++;
+	if (same == events->events.count && same == others->events.count)
+		return;
+	print_message("ours:\n");
+	pt_print(events, same > 3 ? same - 3 : 0, same + 5);
+	print_message("by libipt:\n");
+	pt_print(others, same > 3 ? same - 3 : 0, same + 5);
+	fail_msg("they differ from event %zu on", same);
+}
+
+/* The same, and that libipt sees the same in the packets. */
+static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
+					 struct pt_pieces *pieces, size_t batch)
+{
+	size_t first = pieces->next;
+
+	config.by_libipt = true;
+	struct pt_events others = pt_decode_once(config, pieces, batch);
+
+	pieces->next = first;
+	config.by_libipt = false;
+	struct pt_events events = pt_decode_once(config, pieces, batch);
+
+	pt_assert_same(&events, &others);
+	assert_memory_equal(&events.stats, &others.stats, sizeof(events.stats));
+	pt_events_free(&others);
+	return events;
 }
 
 static inline size_t pt_count(const struct pt_events *events, uint8_t kind)
