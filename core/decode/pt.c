@@ -10,6 +10,7 @@ struct feed {
 	struct mt_pt_decoder *decoder;
 	const struct mt_cpu_timeline *timeline; /* of a CPU's area; may be NULL */
 	size_t next_switch;
+	struct mt_epoch *epoch; /* whose code is decoded; NULL: none is known */
 	int tid;                /* whose events come now; 0: not known */
 	uint64_t not_before_ns; /* the next events' times, at the earliest */
 	struct mt_event events[MT_DECODE_BATCH];
@@ -59,10 +60,33 @@ static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 	struct mt_process_thread *thread =
 	    tid > 0 ? mt_processes_thread(feed->run->processes, tid) : NULL;
 
-	if (!thread)
-		return NULL;
-	return mt_processes_image(feed->run->processes,
-				  mt_decode_epoch_at(feed->run, thread, time_ns));
+	feed->epoch = thread ? mt_decode_epoch_at(feed->run, thread, time_ns) : NULL;
+	return feed->epoch ? mt_processes_image(feed->run->processes, feed->epoch) : NULL;
+}
+
+/* A function, or as much of it as is of the same inlined ones: call stacks do not change within.
+ * Not the kernel's, where CPUs change hands. */
+static bool place_at(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct feed *feed = context;
+	const struct mt_symbolizer *symbolizer;
+	const struct mt_function *function;
+	struct mt_inline_span span;
+
+	if (!feed->epoch || mt_address_is_kernel(address))
+		return false;
+	symbolizer = &feed->epoch->symbolizer.symbolizer;
+	function = symbolizer->function_at(symbolizer->context, address);
+	if (address < function->start || address >= function->end)
+		return false;
+	*start = function->start;
+	*end = function->end;
+	if (!symbolizer->inlines_at)
+		return true;
+	span = mt_symbolizer_span_at(symbolizer, address);
+	*start = span.start > *start ? span.start : *start;
+	*end = span.end < *end ? span.end : *end;
+	return true;
 }
 
 static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stream *stream,
@@ -88,7 +112,7 @@ static struct mt_error *feed_create(struct mt_decode_run *run, struct mt_pt_stre
 		       .mtc = pt->mtc,
 		       .cyc = pt->cyc},
 	    .conversion = mt_recording_info(run->recording)->conversion,
-	    .source = {next_piece, image_at, feed},
+	    .source = {next_piece, image_at, run->options->by_libipt ? NULL : place_at, feed},
 	    .by_libipt = run->options->by_libipt,
 	};
 	struct mt_error *error = mt_pt_decoder_create(&config, &feed->decoder);

@@ -173,6 +173,19 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 	return block;
 }
 
+static void find_place(const struct mt_pt_source *source, struct mt_pt_code_block *block)
+{
+	uint64_t start, end;
+
+	if (!source || !source->place_at ||
+	    !source->place_at(source->context, block->ip, &start, &end))
+		return;
+	block->place = start;
+	block->place_size = end - start < UINT32_MAX ? (uint32_t)(end - start) : UINT32_MAX;
+	block->stays = mt_pt_code_is_in_place(block, mt_pt_code_end(block)) &&
+		       mt_pt_code_is_in_place(block, block->target);
+}
+
 struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
 {
 	struct mt_pt_code_table *table = code->table;
@@ -189,6 +202,7 @@ struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
 		block = &code->spare;
 	}
 	*block = decode_block(code, ip);
+	find_place(code->source, block);
 	return block;
 }
 

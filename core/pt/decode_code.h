@@ -6,6 +6,7 @@
 #define MT_PT_DECODE_CODE_H
 
 #include "base/arena.h"
+#include "pt/decoder.h"
 #include "pt/image.h"
 #include "x86/insn.h"
 
@@ -21,10 +22,13 @@ struct mt_pt_code_block {
 	uint64_t after;  /* address of the instruction behind the block */
 	uint64_t target; /* of a direct branch at its end */
 	struct mt_pt_code_block *next[MT_PT_CODE_WAYS]; /* that came last; NULL: none yet */
+	uint64_t place;                                 /* that it begins in; its size is 0: none */
+	uint32_t place_size;                            /* at most */
 	uint16_t end;                                   /* the last instruction, from ip */
 	uint16_t instructions;
 	uint8_t class; /* enum mt_insn_class of the last one; OTHER: the block was cut */
 	uint8_t kind;  /* enum mt_event_kind of the last one's event */
+	bool stays;    /* the last one is in the place, and its target */
 };
 
 /* The blocks of one image in one mode: open addressing by address, at most half full. */
@@ -41,6 +45,7 @@ struct mt_pt_code_table {
 #define MT_PT_CODE_TABLES 8
 
 struct mt_pt_code {
+	const struct mt_pt_source *source;                 /* for places; NULL: there are none */
 	struct mt_pt_code_table tables[MT_PT_CODE_TABLES]; /* of the last images */
 	unsigned int oldest;
 	struct mt_pt_code_table *table; /* of the image now */
@@ -94,6 +99,11 @@ static inline struct mt_pt_code_block *mt_pt_code_here(struct mt_pt_code *code, 
 	struct mt_pt_code_block *at = code->at;
 
 	return __builtin_expect(at && at->ip == ip, 1) ? at : mt_pt_code_at(code, ip);
+}
+
+static inline bool mt_pt_code_is_in_place(const struct mt_pt_code_block *block, uint64_t address)
+{
+	return address - block->place < block->place_size;
 }
 
 static inline uint64_t mt_pt_code_end(const struct mt_pt_code_block *block)

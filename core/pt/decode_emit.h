@@ -40,10 +40,20 @@ static inline void mt_pt_put(struct mt_pt_flow *flow, uint8_t kind, uint8_t flag
 	};
 }
 
+static inline void mt_pt_put_skipped(struct mt_pt_flow *flow)
+{
+	if (!flow->skipped_from)
+		return;
+	mt_pt_put(flow, MT_EVENT_JUMP, flow->skipped_flags, flow->skipped_from, flow->skipped_to,
+		  0);
+	flow->skipped_from = 0;
+}
+
 static inline void mt_pt_put_gap(struct mt_pt_flow *flow, uint64_t to)
 {
 	mt_pt_put(flow, MT_EVENT_GAP, MT_EVENT_TIME_IS_ESTIMATE, flow->bytes_lost, to,
 		  flow->gap_cause);
+	flow->unsettled = flow->arrived = true;
 	flow->has_gap = false;
 	flow->bytes_lost = 0;
 	flow->stats.gaps++;
@@ -52,6 +62,10 @@ static inline void mt_pt_put_gap(struct mt_pt_flow *flow, uint64_t to)
 static inline void mt_pt_emit(struct mt_pt_flow *flow, uint8_t kind, uint64_t from, uint64_t to,
 			      uint32_t detail, uint64_t tsc)
 {
+	/* Who is told of the next event needs no jump within the place that it comes from. */
+	if (from - flow->place >= flow->place_size)
+		mt_pt_put_skipped(flow);
+	flow->skipped_from = 0;
 	if (flow->has_gap) {
 		/* A gap before anything else has the time of what follows. */
 		if (!flow->time_ns)
@@ -60,6 +74,8 @@ static inline void mt_pt_emit(struct mt_pt_flow *flow, uint8_t kind, uint64_t fr
 	}
 	uint8_t flags = mt_pt_advance_time(flow, tsc);
 	mt_pt_put(flow, kind, flags, from, to, detail);
+	flow->unsettled = flags;
+	flow->arrived = true;
 }
 
 #endif

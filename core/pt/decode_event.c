@@ -280,6 +280,8 @@ void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow)
 	struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
 	uint64_t target;
 
+	mt_pt_arrive(flow, block);
+
 	if (goal_address(&flow->goal, &target)) {
 		if (mt_pt_flow_run_to(flow, block, target))
 			arrive(flow);

@@ -22,6 +22,11 @@ void mt_pt_flow_flush_gap(struct mt_pt_flow *flow)
 		mt_pt_put_gap(flow, 0);
 }
 
+void mt_pt_flow_flush_skipped(struct mt_pt_flow *flow)
+{
+	mt_pt_put_skipped(flow);
+}
+
 void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number)
 {
 	mt_pt_emit(flow, MT_EVENT_MARK, 0, number, MT_MARK_SNAPSHOT, flow->tsc);
@@ -29,6 +34,7 @@ void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number)
 
 void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t bytes_lost)
 {
+	mt_pt_put_skipped(flow);
 	if (!flow->has_gap)
 		flow->gap_cause = cause;
 	flow->has_gap = true;
@@ -68,7 +74,7 @@ static inline void run_branch(struct mt_pt_flow *flow, struct mt_pt_code_block *
 		mt_pt_go(flow, block, MT_PT_CODE_ON, block->after);
 		return;
 	}
-	mt_pt_emit(flow, MT_EVENT_JUMP, mt_pt_code_end(block), block->target, 0, mt_pt_now(flow));
+	mt_pt_jump(flow, block, block->target, mt_pt_now(flow));
 	mt_pt_go(flow, block, MT_PT_CODE_AWAY, block->target);
 }
 
@@ -93,7 +99,10 @@ static inline void run_indirect(struct mt_pt_flow *flow, struct mt_pt_code_block
 	mt_pt_count_block(flow, block);
 	if (block->class == MT_INSN_CALL_INDIRECT)
 		mt_pt_push_return(flow, block, to);
-	mt_pt_emit(flow, block->kind, mt_pt_code_end(block), to, 0, mt_pt_now(flow));
+	if (block->class == MT_INSN_JUMP_INDIRECT)
+		mt_pt_jump(flow, block, to, mt_pt_now(flow));
+	else
+		mt_pt_emit(flow, block->kind, mt_pt_code_end(block), to, 0, mt_pt_now(flow));
 	mt_pt_go(flow, block, MT_PT_CODE_AWAY, to);
 	if (__builtin_expect(flow->next_mode != ptem_unknown, 0))
 		change_mode(flow);
@@ -101,7 +110,7 @@ static inline void run_indirect(struct mt_pt_flow *flow, struct mt_pt_code_block
 
 static inline void run_return(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 {
-	const struct mt_pt_return *back = NULL;
+	const struct mt_pt_return *back = mt_pt_last_return(flow);
 	bool taken;
 	int status = mt_pt_query_branch(flow->query, &taken);
 
@@ -111,13 +120,12 @@ static inline void run_return(struct mt_pt_flow *flow, struct mt_pt_code_block *
 	}
 	if (status >= 0 && !taken)
 		status = -pte_bad_retcomp;
-	if (status >= 0) {
-		back = mt_pt_pop_return(flow);
-		status = back ? status : -pte_retstack_empty;
-	}
+	if (status >= 0 && !back)
+		status = -pte_retstack_empty;
 	flow->status = status;
 	if (status < 0)
 		return;
+	mt_pt_drop_return(flow);
 	mt_pt_count_block(flow, block);
 	mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), back->to, 0, mt_pt_now(flow));
 	if (back->epoch == flow->code.epoch)
@@ -130,6 +138,7 @@ static inline void run_block(struct mt_pt_flow *flow)
 {
 	struct mt_pt_code_block *block = mt_pt_code_here(&flow->code, flow->ip);
 
+	mt_pt_arrive(flow, block);
 	switch (block->class) {
 	case MT_INSN_BRANCH:
 		run_branch(flow, block);
@@ -209,13 +218,93 @@ static bool run_other(struct mt_pt_flow *flow)
 	return true;
 }
 
+/* Over blocks that are linked, as long as bits of TNTs and the return stack tell all that has to be
+ * known: what run_block() does there, with what changes at each block in registers.  Returns how
+ * many. */
+static uint64_t run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
+{
+	struct mt_pt_query *query = flow->query;
+	struct mt_pt_code_block *block = flow->code.at, *next;
+	const struct mt_pt_return *back;
+	uint64_t tnt = query->tnt, count = 0, instructions = 0;
+	uint32_t left = query->tnt_left;
+	int status = 0;
+	bool taken;
+
+	if (!block || block->ip != flow->ip)
+		return 0;
+	while (!status && count < max_blocks && mt_pt_flow_has_room(flow)) {
+		mt_pt_arrive(flow, block);
+		switch (block->class) {
+		case MT_INSN_BRANCH:
+			if (!left) {
+				query->tnt_left = 0;
+				status = mt_pt_query_read_tnt(query);
+				tnt = query->tnt;
+				left = query->tnt_left;
+				if (status < 0)
+					goto out;
+			}
+			taken = tnt >> 63;
+			next = block->next[taken ? MT_PT_CODE_AWAY : MT_PT_CODE_ON];
+			if (!next)
+				goto out;
+			if (taken)
+				mt_pt_jump(flow, block, block->target, mt_pt_now(flow));
+			flow->is_later = !taken;
+			tnt <<= 1;
+			status = --left ? 0 : query->behind;
+			break;
+		case MT_INSN_RETURN:
+			back = mt_pt_last_return(flow);
+			next = left && tnt >> 63 && back && back->epoch == flow->code.epoch
+				   ? back->call->next[MT_PT_CODE_ON]
+				   : NULL;
+			if (!next)
+				goto out;
+			mt_pt_drop_return(flow);
+			mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), next->ip, 0,
+				   mt_pt_now(flow));
+			tnt <<= 1;
+			status = --left ? 0 : query->behind;
+			break;
+		case MT_INSN_CALL:
+		case MT_INSN_JUMP:
+		case MT_INSN_OTHER:
+			next = block->next[block->class == MT_INSN_OTHER ? MT_PT_CODE_ON
+									 : MT_PT_CODE_AWAY];
+			if (!next)
+				goto out;
+			mt_pt_leave_direct(flow, block);
+			break;
+		default:
+			goto out;
+		}
+		count++;
+		instructions += block->instructions;
+		block = next;
+	}
+out:
+	query->tnt = tnt;
+	query->tnt_left = left;
+	flow->status = status;
+	flow->code.at = block;
+	flow->ip = block->ip;
+	flow->stats.blocks += count;
+	flow->stats.instructions += instructions;
+	return count;
+}
+
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
 	for (uint64_t i = 0; i < max_blocks && mt_pt_flow_has_room(flow); i++) {
-		if (__builtin_expect(!flow->status && flow->enabled && !flow->has_goal, 1))
-			run_block(flow);
-		else if (!run_other(flow))
+		if (__builtin_expect(!flow->status && flow->enabled && !flow->has_goal, 1)) {
+			i += run_linked(flow, max_blocks - i);
+			if (!flow->status && mt_pt_flow_has_room(flow))
+				run_block(flow);
+		} else if (!run_other(flow)) {
 			return true;
+		}
 	}
 	return false;
 }
@@ -228,6 +317,7 @@ int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target
 	}
 
 	struct mt_pt_code_block *block = mt_pt_code_here(&flow->code, flow->ip);
+	mt_pt_arrive(flow, block);
 	if (target->tracing && mt_pt_flow_run_to(flow, block, target->ip))
 		return 1;
 	if (mt_pt_needs_packet(block))

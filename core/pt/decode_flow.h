@@ -52,6 +52,15 @@ struct mt_pt_flow {
 	bool in_transaction;
 	bool aborted; /* a transaction; the jump that goes with it comes next */
 
+	/* Where control came to by the last event, and the last jump within that place since, which
+	 * was no event; skipped_from 0: none. */
+	uint64_t place;
+	uint32_t place_size; /* 0: in no place */
+	bool arrived;        /* the place is that of the next block */
+	bool unsettled;      /* the last event's time is not its own */
+	uint8_t skipped_flags;
+	uint64_t skipped_from, skipped_to; /* its time: time_ns */
+
 	uint64_t tsc;  /* of the last event */
 	bool is_later; /* packets were read since */
 	uint64_t time_ns;
@@ -74,7 +83,7 @@ void mt_pt_flow_deinit(struct mt_pt_flow *flow);
 /* Whether one more step's events fit into the batch. */
 static inline bool mt_pt_flow_has_room(const struct mt_pt_flow *flow)
 {
-	return flow->count + 4 <= flow->capacity;
+	return flow->count + 6 <= flow->capacity;
 }
 
 /* `query` was just synchronised with this status and address. */
@@ -110,6 +119,8 @@ void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t 
  * there is no code, nothing is lost. */
 void mt_pt_flow_fail(struct mt_pt_flow *flow);
 void mt_pt_flow_flush_gap(struct mt_pt_flow *flow);
+/* A jump that was no event becomes one. */
+void mt_pt_flow_flush_skipped(struct mt_pt_flow *flow);
 void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number);
 
 #endif

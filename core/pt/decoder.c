@@ -76,6 +76,7 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 	decoder->windows.source = config->source;
 	decoder->windows.config = &decoder->config;
 	decoder->flow.source = config->source;
+	decoder->flow.code.source = &decoder->flow.source;
 	decoder->flow.conversion = config->conversion;
 	decoder->flow.errata = decoder->config.errata;
 	decoder->by_libipt = config->by_libipt;
@@ -371,7 +372,10 @@ struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_eve
 			flow->error = NULL;
 			return error;
 		}
-		if (flow->count && flow->stats.blocks - first_block > CALL_BLOCKS)
+		if (flow->stats.blocks - first_block <= CALL_BLOCKS)
+			continue;
+		mt_pt_flow_flush_skipped(flow);
+		if (flow->count)
 			break;
 	}
 	if (decoder->ended)

@@ -56,6 +56,11 @@ struct mt_pt_source {
 	 * the address space changes (CR3).  Lent; the same pointer as before when nothing changed.
 	 * NULL: no code (everything is a gap). */
 	struct mt_pt_image *(*image_at)(void *context, uint64_t time_ns);
+	/* The place that an address of the last image is in, [*start, *end): jumps within the one
+	 * that control came to by the last event are no events, but for what cannot be told
+	 * without them: the first one whose time is known, and the last one before control runs
+	 * straight on out of it.  False: it is in none.  NULL: each jump is an event. */
+	bool (*place_at)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
 	void *context;
 };
 

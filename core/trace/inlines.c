@@ -13,12 +13,7 @@ void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_s
 	size_t slot = (address * 0x9e3779b97f4a7c15u) >> 53;
 
 	if (cs->span_addresses[slot] != address || !cs->spans[slot].end) {
-		struct mt_inline_span *fresh = &cs->spans[slot];
-
-		*fresh = (struct mt_inline_span){0};
-		cs->base.symbolizer->inlines_at(cs->base.symbolizer->context, address, fresh);
-		if (fresh->start > address || address >= fresh->end || fresh->depth > UINT16_MAX)
-			*fresh = (struct mt_inline_span){.start = address, .end = address + 1};
+		cs->spans[slot] = mt_symbolizer_span_at(cs->base.symbolizer, address);
 		cs->span_addresses[slot] = address;
 	}
 	*span = cs->spans[slot];

@@ -33,6 +33,18 @@ struct mt_symbolizer {
 	void *context;
 };
 
+/* Of a symbolizer that shows inlined functions; where it knows of nothing, ADDRESS alone. */
+static inline struct mt_inline_span mt_symbolizer_span_at(const struct mt_symbolizer *symbolizer,
+							  uint64_t address)
+{
+	struct mt_inline_span span = {0};
+
+	symbolizer->inlines_at(symbolizer->context, address, &span);
+	if (span.start > address || address >= span.end || span.depth > UINT16_MAX)
+		span = (struct mt_inline_span){.start = address, .end = address + 1};
+	return span;
+}
+
 /* Everything is "[unknown]": until a rebuild is given another. */
 extern const struct mt_symbolizer mt_symbolizer_without_names;
 

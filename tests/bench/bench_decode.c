@@ -151,7 +151,7 @@ static void run_events(struct mt_recording *recording, const struct code *code)
 	struct mt_pt_decoder_config config = {
 	    .timing = timing_of(mt_recording_pt(recording)),
 	    .conversion = mt_recording_info(recording)->conversion,
-	    .source = {next_piece, image_at, &stream},
+	    .source = {next_piece, image_at, NULL, &stream},
 	};
 	struct mt_pt_image_cache *cache;
 	struct mt_pt_decoder *decoder;

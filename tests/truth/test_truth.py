@@ -16,6 +16,14 @@ def decoded_by_us(compile, build, request):
     return our_decoder(compile, build, request.config.rootpath.parent)
 
 
+def second_opinion(run_mtdb, recording):
+    """libipt reads the packets, and the call stacks are told of each jump: nothing changes."""
+    texts = [run_mtdb("decode", f"--decoder={name}", "--format=text", "-o", "-", recording).stdout
+             for name in ("own", "libipt")]
+    assert "Thread " in texts[0]
+    assert texts[0] == texts[1]
+
+
 @pytest.fixture
 def record(run_mtdb, need, tmp_path, decoded_by_us):
     """record(program, *args, options=[…]) -> (status, seen, [decoded by us, by perf])."""
@@ -25,6 +33,7 @@ def record(run_mtdb, need, tmp_path, decoded_by_us):
         done = run_mtdb("run", "--engine=step", "-o", tmp_path / "out.fxt", "--record", recording,
                         "--history=0", "--branch-log", log, *options, "--", *words)
         perf = need("perf", "linux-perf")
+        second_opinion(run_mtdb, recording)
         return done.returncode, seen_of(log.read_text()), [decoded_by_us(recording),
                                                            decoded_by_perf(perf, recording)]
 
@@ -46,7 +55,7 @@ def check_equal(seen, decoded_by):
 
 @pytest.mark.parametrize("mode", STATIC)
 def test_branches_are_what_was_stepped(record, compile, mode):
-    status, seen, decoded = record(compile("truth.c", "-O1", "-static", "-w"), mode)
+    status, seen, decoded = record(compile("truth.c", "-O1", "-g", "-static", "-w"), mode)
     assert status == GOOD
     assert sum(map(len, seen.values())) > 500
     assert len(seen) == (5 if mode == "threads" else 1)
@@ -58,7 +67,7 @@ def test_branches_are_what_was_stepped(record, compile, mode):
 
 @pytest.mark.parametrize("mode,status", [("crash", 128 + 11), ("aborts", 128 + 6)])
 def test_up_to_the_fatal_signal(record, compile, mode, status):
-    passed, seen, decoded = record(compile("truth.c", "-O1", "-static", "-w"), mode)
+    passed, seen, decoded = record(compile("truth.c", "-O1", "-g", "-static", "-w"), mode)
     assert passed == status
     assert [branches[-1][0] for branches in seen.values()] == ["stop" if mode == "crash"
                                                                else "syscall"]
@@ -66,13 +75,13 @@ def test_up_to_the_fatal_signal(record, compile, mode, status):
 
 
 def test_syscalls_that_signals_interrupt(record, compile):
-    status, seen, decoded = record(compile("truth.c", "-O1", "-static", "-w"), "interrupted")
+    status, seen, decoded = record(compile("truth.c", "-O1", "-g", "-static", "-w"), "interrupted")
     assert status == GOOD
     check_equal(seen, decoded)
 
 
 def test_children_that_are_followed(record, compile):
-    status, seen, decoded = record(compile("truth.c", "-O1", "-static", "-w"), "children",
+    status, seen, decoded = record(compile("truth.c", "-O1", "-g", "-static", "-w"), "children",
                                    options=["--follow-forks"])
     assert status == GOOD
     assert len(seen) == 2
@@ -80,26 +89,26 @@ def test_children_that_are_followed(record, compile):
 
 
 def test_exec_is_followed(record, compile):
-    status, seen, decoded = record(compile("truth.c", "-O1", "-static", "-w"), "executes")
+    status, seen, decoded = record(compile("truth.c", "-O1", "-g", "-static", "-w"), "executes")
     assert status == GOOD
     check_equal(seen, decoded)
 
 
 def test_shared_libraries_loaded_late(record, compile):
-    status, seen, decoded = record(compile("truth.c", "-O1", "-w"), "loaded")
+    status, seen, decoded = record(compile("truth.c", "-O1", "-g", "-w"), "loaded")
     assert status == GOOD
     check_equal(seen, decoded)
 
 
 def test_exceptions(record, compile):
-    status, seen, decoded = record(compile("throws.cpp", "-O1", "-static-libstdc++",
+    status, seen, decoded = record(compile("throws.cpp", "-O1", "-g", "-static-libstdc++",
                                           "-static-libgcc"))
     assert status == GOOD
     check_equal(seen, decoded)
 
 
 def test_a_ring_that_wrapped_keeps_the_end(record, compile):
-    status, seen, decoded_by = record(compile("truth.c", "-O1", "-static", "-w"), "sort",
+    status, seen, decoded_by = record(compile("truth.c", "-O1", "-g", "-static", "-w"), "sort",
                                    options=["--size", "16k"])
     assert status == GOOD
     for decoded in decoded_by:

@@ -45,6 +45,17 @@ static inline struct mt_pt_image *pt_image_at(void *context, uint64_t time_ns)
 	return ((struct pt_pieces *)context)->image;
 }
 
+/* A place is as much as is aligned to this. */
+#define PT_PLACE_BYTES 256
+
+static inline bool pt_place_at(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	(void)context;
+	*start = address & ~(uint64_t)(PT_PLACE_BYTES - 1);
+	*end = *start + PT_PLACE_BYTES;
+	return address >> 63 == 0;
+}
+
 struct pt_events {
 	MT_ARRAY(struct mt_event) events;
 	struct mt_pt_decoder_stats stats;
@@ -57,7 +68,8 @@ static inline void pt_events_free(struct pt_events *events)
 
 /* Decode all; asserts what is true of every decode. */
 static inline struct pt_events pt_decode_once(struct mt_pt_decoder_config config,
-					      struct pt_pieces *pieces, size_t batch)
+					      struct pt_pieces *pieces, size_t batch,
+					      bool with_places)
 {
 	struct pt_events out = {0};
 	struct mt_pt_decoder *decoder;
@@ -66,7 +78,8 @@ static inline struct pt_events pt_decode_once(struct mt_pt_decoder_config config
 	uint64_t time_ns = 0;
 
 	assert_true(batch <= 512);
-	config.source = (struct mt_pt_source){pt_next_piece, pt_image_at, pieces};
+	config.source = (struct mt_pt_source){pt_next_piece, pt_image_at,
+					      with_places ? pt_place_at : NULL, pieces};
 	assert_null(mt_pt_decoder_create(&config, &decoder));
 	do {
 		assert_null(mt_pt_decoder_next(decoder, events, batch, &count));
@@ -106,22 +119,69 @@ static inline void pt_assert_same(const struct pt_events *events, const struct p
 	fail_msg("they differ from event %zu on", same);
 }
 
-/* The same, and that libipt sees the same in the packets. */
+static inline bool pt_is_in(uint64_t place, uint64_t address)
+{
+	return place && address - place < PT_PLACE_BYTES;
+}
+
+/* FEW are the events without jumps that did not have to be told. */
+static inline void pt_assert_skips(const struct pt_events *all, const struct pt_events *few)
+{
+	const struct mt_event *skipped = NULL, *next = few->events.items;
+	const struct mt_event *end = next + few->events.count;
+	bool unsettled = false;
+	uint64_t place = 0, unused;
+
+	mt_array_each (event, &all->events) {
+		bool stays = event->kind == MT_EVENT_JUMP && pt_is_in(place, event->from) &&
+			     pt_is_in(place, event->to);
+
+		if (next == end || memcmp(next, event, sizeof(*event)) != 0) {
+			bool settles = unsettled && !(event->flags & MT_EVENT_TIME_IS_ESTIMATE);
+
+			if (!stays || settles)
+				pt_print(all, (size_t)(event - all->events.items), SIZE_MAX);
+			assert_true(stays && !settles);
+			/* Rounds of an endless loop are all the same. */
+			if (next == few->events.items || memcmp(next - 1, event, sizeof(*event)))
+				skipped = event;
+			continue;
+		}
+		/* Control ran on from the last jump to where it leaves the place, or is lost. */
+		if (skipped && (event->kind == MT_EVENT_GAP || !pt_is_in(place, event->from)))
+			pt_print(all, (size_t)(skipped - all->events.items), SIZE_MAX);
+		assert_false(skipped &&
+			     (event->kind == MT_EVENT_GAP || !pt_is_in(place, event->from)));
+		skipped = NULL;
+		next++;
+		unsettled = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
+		if (event->kind != MT_EVENT_MARK && !pt_place_at(NULL, event->to, &place, &unused))
+			place = 0;
+	}
+	assert_ptr_equal(next, end);
+}
+
+/* The same; and libipt sees the same in the packets, and places leave out no more than they may. */
 static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
 					 struct pt_pieces *pieces, size_t batch)
 {
 	size_t first = pieces->next;
 
 	config.by_libipt = true;
-	struct pt_events others = pt_decode_once(config, pieces, batch);
+	struct pt_events others = pt_decode_once(config, pieces, batch, false);
 
 	pieces->next = first;
 	config.by_libipt = false;
-	struct pt_events events = pt_decode_once(config, pieces, batch);
+	struct pt_events events = pt_decode_once(config, pieces, batch, false);
+
+	pieces->next = first;
+	struct pt_events few = pt_decode_once(config, pieces, batch, true);
 
 	pt_assert_same(&events, &others);
 	assert_memory_equal(&events.stats, &others.stats, sizeof(events.stats));
+	pt_assert_skips(&events, &few);
 	pt_events_free(&others);
+	pt_events_free(&few);
 	return events;
 }
 

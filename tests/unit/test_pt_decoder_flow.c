@@ -265,7 +265,8 @@ static void test_the_code_is_that_of_its_time(void **state)
 	(void)state;
 	struct stream stream = open_stream();
 	struct changing *changing = calloc(1, sizeof(*changing));
-	struct mt_pt_decoder_config config = {.source = {pt_next_piece, changing_image, changing}};
+	struct mt_pt_decoder_config config = {
+	    .source = {pt_next_piece, changing_image, NULL, changing}};
 	struct mt_pt_decoder *decoder;
 	struct mt_event events[32];
 	size_t count;
