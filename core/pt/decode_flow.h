@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside core/pt: from packets and code to control-flow events.
  *
- * libipt's query layer reads the packets and answers: was this branch taken, where did that one go,
- * what else happened and where.  The code's blocks are walked here, from a cache of them
- * (decode_code): its own block decoder decodes every call, jump and taken branch anew. */
+ * Control goes from block to block of the code (decode_code); where it needs to know more, the
+ * packets are asked (decode_query). */
 #ifndef MT_PT_DECODE_FLOW_H
 #define MT_PT_DECODE_FLOW_H
 

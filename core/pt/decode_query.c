@@ -63,30 +63,11 @@ int mt_pt_query_take_time(struct mt_pt_clock *clock, const struct mt_pt_packet *
 
 bool mt_pt_query_take_ip(struct mt_pt_query *query, const struct mt_pt_packet *packet)
 {
-	uint64_t ip = packet->payload;
+	bool has_ip = mt_pt_packet_ip(packet->count, packet->payload, &query->last_ip);
 
-	query->ip_suppressed = packet->count == pt_ipc_suppressed;
-	switch (packet->count) {
-	case pt_ipc_suppressed:
-		return false;
-	case pt_ipc_update_16:
-		ip |= query->last_ip & ~UINT64_C(0xffff);
-		break;
-	case pt_ipc_update_32:
-		ip |= query->last_ip & ~UINT64_C(0xffffffff);
-		break;
-	case pt_ipc_update_48:
-		ip |= query->last_ip & ~UINT64_C(0xffffffffffff);
-		break;
-	case pt_ipc_sext_48:
-		ip = (uint64_t)((int64_t)(ip << 16) >> 16);
-		break;
-	default:
-		break;
-	}
-	query->last_ip = ip;
-	query->has_ip = true;
-	return true;
+	query->ip_suppressed = !has_ip;
+	query->has_ip |= has_ip;
+	return has_ip;
 }
 
 /* ---- reading ---- */

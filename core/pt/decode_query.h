@@ -110,7 +110,7 @@ int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 /* Time goes on over PACKET, if it says so.  Returns 0, or an error. */
 int mt_pt_query_take_time(struct mt_pt_clock *clock, const struct mt_pt_packet *packet,
 			  bool in_psb);
-/* IP compression: SDM table 33-19.  False: the packet has none. */
+/* The address of PACKET is the last one.  False: it has none. */
 bool mt_pt_query_take_ip(struct mt_pt_query *query, const struct mt_pt_packet *packet);
 
 static inline bool mt_pt_query_waits(const struct mt_pt_query *query, int with)

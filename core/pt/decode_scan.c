@@ -15,31 +15,9 @@ void mt_pt_scan_start(struct mt_pt_scan *scan, const struct pt_config *config, c
 	};
 }
 
-/* IP compression, SDM table 33-19. */
 static bool take_ip(struct mt_pt_scan *scan, const struct pt_packet_ip *packet)
 {
-	uint64_t ip = packet->ip;
-
-	switch (packet->ipc) {
-	case pt_ipc_suppressed:
-		return false;
-	case pt_ipc_update_16:
-		ip |= scan->last_ip & ~0xffffull;
-		break;
-	case pt_ipc_update_32:
-		ip |= scan->last_ip & ~0xffffffffull;
-		break;
-	case pt_ipc_update_48:
-		ip |= scan->last_ip & ~0xffffffffffffull;
-		break;
-	case pt_ipc_sext_48:
-		ip = (uint64_t)((int64_t)(ip << 16) >> 16);
-		break;
-	case pt_ipc_full:
-		break;
-	}
-	scan->last_ip = ip;
-	return true;
+	return mt_pt_packet_ip(packet->ipc, packet->ip, &scan->last_ip);
 }
 
 static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)

@@ -2,7 +2,7 @@
 /* Inside core/pt: a walk over the packets of a window, apart from the decoder, that finds where
  * decoding can go on after an error, and knows there what a decoder would have to know.
  *
- * libipt's block decoder starts at a PSB only.  Where control is known otherwise (a TIP with its
+ * A query starts at a PSB only.  Where control is known otherwise (a TIP with its
  * address, TIP.PGE, the FUP of an overflow) a PSB+ made up for it, put before a copy of the
  * packets that follow, makes a start as good, but for the return stack. */
 #ifndef MT_PT_DECODE_SCAN_H

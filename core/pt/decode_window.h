@@ -2,7 +2,7 @@
 /* Inside core/pt: the pieces of a source put together into windows, each a run of adjacent
  * bytes that can be decoded by itself because it begins with a PSB.
  *
- * Pieces join at any byte, libipt needs adjacent bytes, and memory is bounded.  So what
+ * Pieces join at any byte, a query needs adjacent bytes, and memory is bounded.  So what
  * follows a piece's last PSB is carried over and put before the next piece.  A window that is cut
  * at a PSB says where control is there (`next`), since the decoder of the window cannot know how
  * far along direct jumps and calls control went before the PSB. */

@@ -252,6 +252,19 @@ int mt_pt_packet_decode_in_block(const uint8_t *bytes, size_t size, struct mt_pt
 	return result;
 }
 
+bool mt_pt_packet_ip(unsigned int ip_bytes, uint64_t payload, uint64_t *last_ip)
+{
+	static const uint8_t bits[8] = {[1] = 16, [2] = 32, [4] = 48};
+	const uint64_t above = ip_bytes < 8 && bits[ip_bytes] ? ~UINT64_C(0) << bits[ip_bytes] : 0;
+
+	if (!ip_bytes)
+		return false;
+	if (ip_bytes == 3) /* 48 bits, whose highest goes on */
+		payload = (uint64_t)((int64_t)(payload << 16) >> 16);
+	*last_ip = (*last_ip & above) | payload;
+	return true;
+}
+
 static void format_tnt(const struct mt_pt_packet *packet, char *text, size_t text_size)
 {
 	char bits[64];

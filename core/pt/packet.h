@@ -4,6 +4,7 @@
 #ifndef MT_PT_PACKET_H
 #define MT_PT_PACKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,10 @@ struct mt_pt_block {
 };
 int mt_pt_packet_decode_in_block(const uint8_t *bytes, size_t size, struct mt_pt_block *block,
 				 struct mt_pt_packet *out);
+
+/* The address of an IP packet, whose IPBytes and payload these are, completed by the last one (IP
+ * compression: SDM table 33-19).  False: it has none, and *last_ip stays. */
+bool mt_pt_packet_ip(unsigned int ip_bytes, uint64_t payload, uint64_t *last_ip);
 
 /* "TIP.PGE 0x401000", "TNT TTN (3)". */
 void mt_pt_packet_format(const struct mt_pt_packet *packet, char *text, size_t text_size);

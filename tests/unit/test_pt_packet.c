@@ -379,6 +379,28 @@ static void test_triggers(void **state)
 		    (uint8_t[]){0xd9, 0x40, 0xa1, 0x02, 0x01}, 5);
 }
 
+static void test_addresses_are_completed(void **state)
+{
+	static const struct {
+		unsigned int ip_bytes;
+		uint64_t payload, wanted;
+	} cases[] = {
+	    {1, 0x1234, 0x7fff89abcdef1234},         {2, 0x12345678, 0x7fff89ab12345678},
+	    {3, 0x123456789abc, 0x123456789abc},     {3, 0x923456789abc, 0xffff923456789abc},
+	    {4, 0x123456789abc, 0x7fff123456789abc}, {6, 0x123456789abcdef0, 0x123456789abcdef0},
+	};
+	uint64_t ip = 0x7fff89abcdef0123;
+
+	(void)state;
+	assert_false(mt_pt_packet_ip(0, 0, &ip));
+	assert_int_equal(ip, 0x7fff89abcdef0123);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ip = 0x7fff89abcdef0123;
+		assert_true(mt_pt_packet_ip(cases[i].ip_bytes, cases[i].payload, &ip));
+		assert_int_equal(ip, cases[i].wanted);
+	}
+}
+
 static void test_find_psb(void **state)
 {
 	/* A TSC that ends in 02 82, a PSB, PSBEND, half a PSB. */
@@ -422,6 +444,7 @@ int main(void)
 	    cmocka_unit_test(test_quipper_recording),
 	    cmocka_unit_test(test_blocks),
 	    cmocka_unit_test(test_triggers),
+	    cmocka_unit_test(test_addresses_are_completed),
 	    cmocka_unit_test(test_find_psb),
 	    cmocka_unit_test(test_format_cuts),
 	};
