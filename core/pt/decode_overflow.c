@@ -4,6 +4,9 @@
  * Errata make both look otherwise (Intel's specification updates). */
 #include "pt/decode_query.h"
 
+/* A packet that says nothing to us; others, as which it can be read now, come next. */
+#define UNKNOWN MT_PT_PACKET_KINDS
+
 /* Packets ahead, with the time that goes on over them. */
 struct walk {
 	const struct mt_pt_query *query;
@@ -16,11 +19,13 @@ struct walk {
 static bool walk_on(struct walk *walk, int *status)
 {
 	walk->at = walk->next;
-	do {
-		*status = mt_pt_query_packet(walk->query, walk->at, &walk->packet);
-	} while (!*status);
+	*status = mt_pt_query_packet(walk->query, walk->at, &walk->packet);
 	if (*status < 0)
 		return false;
+	if (!*status) {
+		walk->packet.kind = UNKNOWN;
+		return true;
+	}
 	walk->next = walk->at + *status;
 	*status = mt_pt_query_take_time(&walk->clock, &walk->packet, false);
 	return !*status;
@@ -52,6 +57,7 @@ static int find_fup(struct walk *walk)
 		switch (walk->packet.kind) {
 		case MT_PT_FUP:
 			return 1;
+		case UNKNOWN:
 		case MT_PT_PAD:
 		case MT_PT_MNT:
 		case MT_PT_CBR:
@@ -144,6 +150,7 @@ static int mend_skd010(struct mt_pt_query *query)
 			if (walk.packet.count)
 				return 1;
 			break;
+		case UNKNOWN:
 		case MT_PT_TIP_PGE:
 		case MT_PT_TNT:
 		case MT_PT_PSBEND:
@@ -172,6 +179,7 @@ static int mend_apl11(struct mt_pt_query *query)
 		case MT_PT_TIP:
 		case MT_PT_TNT:
 			return -pte_bad_context;
+		case UNKNOWN:
 		case MT_PT_PAD:
 		case MT_PT_MNT:
 		case MT_PT_CBR:
@@ -203,6 +211,7 @@ static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 			return on == 0  ? is_off_from(query, fup->next, &fup->clock)
 			       : on > 0 ? 1
 					: found_nothing(on);
+		case UNKNOWN:
 		case MT_PT_TNT:
 		case MT_PT_TIP:
 		case MT_PT_TIP_PGD:
