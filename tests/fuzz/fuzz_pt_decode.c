@@ -87,12 +87,13 @@ static struct mt_pt_image *const *make_images(void)
 	return images;
 }
 
-/* An event in a number that depends on all before it. */
+/* An event in a number that depends on all before it; but of what was lost not how much, since an
+ * error may be found at another packet than by libipt. */
 static uint64_t mix(uint64_t sum, const struct mt_event *event)
 {
-	const uint64_t words[] = {event->time_ns, event->from, event->to,
-				  (uint64_t)event->kind << 40 | (uint64_t)event->flags << 32 |
-				      event->detail};
+	const uint64_t words[] = {
+	    event->time_ns, event->kind == MT_EVENT_GAP ? 0 : event->from, event->to,
+	    (uint64_t)event->kind << 40 | (uint64_t)event->flags << 32 | event->detail};
 
 	for (size_t i = 0; i < 4; i++)
 		sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15u >> 1;
