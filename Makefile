@@ -19,7 +19,7 @@ CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore -I.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -llzma -lzstd -lpopt -lpthread
+CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -lisal -llzma -lzstd -lpopt -lpthread
 MTDB_LIBS := -lreadline -lncursesw -ltinfo
 
 CORE_SOURCES := $(wildcard core/*/*.c core/*/*/*.c core/*/*/*/*.c)
@@ -125,6 +125,7 @@ PT_ENGINE_TESTS := $(addprefix $(BUILD)/tests/,test_pt_engine test_pt_pause)
 $(PT_ENGINE_TESTS): UNIT_LDFLAGS := \
 	$(foreach name,syscall mmap munmap ioctl open close,-Wl,--wrap=$(name))
 $(PT_ENGINE_TESTS): $(wildcard tests/fixtures/pt_standin*)
+$(BUILD)/tests/test_output_stream: UNIT_LDFLAGS := -Wl,--wrap=mt_pool_create
 $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 	$(foreach name,open_event map read_file,-Wl,--wrap=mt_system_$(name))
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packs what goes into a file, as its name's ending says: ".gz" is gzip (RFC 1952), ".zst" zstd
- * (RFC 8878).  At their fastest levels both keep up with decoding, and make a timeline about ten
- * times smaller. */
+/* Packs what goes into a file, as its name's ending says: ".gz" is gzip (output/gzip.h), ".zst"
+ * zstd (output/zstd.h).  Workers pack while the caller goes on; they end with the compressor, and
+ * there are none for a file of one block.  What is written does not depend on their number. */
 #ifndef MT_OUTPUT_COMPRESS_H
 #define MT_OUTPUT_COMPRESS_H
 
 #include "base/outfile.h"
+
+/* One packs faster than a format writes. */
+#define MT_COMPRESSOR_WORKERS 2
+/* So much is packed at once, or, of a file that is no larger, by the caller itself. */
+#define MT_COMPRESSOR_BLOCK (256u << 10)
 
 struct mt_compressor;
 

@@ -54,10 +54,12 @@ def test_from_standard_input(run_mtdb, recording):
 
 def test_formats_are_what_they_say(run_mtdb, recording):
     folder = recording.parent
-    for name in ["a.fxt", "a.json", "a.txt", "a.fxt.gz"]:
+    for name in ["a.fxt", "a.json", "a.txt", "a.fxt.gz", "a.fxt.zst"]:
         assert run_mtdb("decode", "-o", folder / name, recording).returncode == 0
     plain = (folder / "a.fxt").read_bytes()
     assert gzip.decompress((folder / "a.fxt.gz").read_bytes()) == plain
+    subprocess.run(["gzip", "-t", folder / "a.fxt.gz"], check=True)
+    assert subprocess.run(["zstd", "-dc", folder / "a.fxt.zst"], check=True, capture_output=True).stdout == plain
     assert fxt.parse(plain).threads
     assert json.loads((folder / "a.json").read_text())
     assert (folder / "a.txt").read_text().startswith("Command: ")

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "unit.h"
 
+#include "base/pool.h"
+#include "output/compress.h"
 #include "output/stream.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <zstd.h>
 
 static char directory[64];
 
@@ -135,6 +139,217 @@ static void a_missing_directory_is_told(void **state)
 	assert_null(stream);
 }
 
+/* Packed by workers: all sizes around a block's, and more blocks than are packed at once. */
+
+#define MANY (9 * MT_COMPRESSOR_BLOCK + 12345)
+
+struct bytes {
+	uint8_t *items;
+	size_t count;
+};
+
+/* Every other piece cannot be made smaller. */
+static struct bytes make_bytes(size_t count)
+{
+	struct bytes bytes = {malloc(count + 1), count};
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		random = random * 1664525 + 1013904223;
+		bytes.items[i] = i / 100000 % 2 ? (uint8_t)(random >> 24) : (uint8_t)(i / 7);
+	}
+	return bytes;
+}
+
+static struct bytes read_file(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	struct bytes bytes;
+
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	bytes.count = (size_t)ftell(file);
+	bytes.items = malloc(bytes.count + 1);
+	rewind(file);
+	assert_int_equal(fread(bytes.items, 1, bytes.count, file), bytes.count);
+	fclose(file);
+	return bytes;
+}
+
+static struct bytes pack(const char *name, struct bytes bytes)
+{
+	struct mt_stream *stream = NULL;
+	const char *path = path_of(name);
+
+	assert_no_error(mt_stream_create(path, &stream));
+	for (size_t done = 0, piece; done < bytes.count; done += piece) {
+		piece = bytes.count - done < 54321 ? bytes.count - done : 54321;
+		assert_no_error(mt_stream_write(stream, bytes.items + done, piece));
+	}
+	assert_no_error(mt_stream_finish(stream));
+	mt_stream_destroy(stream);
+	struct bytes packed = read_file(path);
+	unlink(path);
+	return packed;
+}
+
+/* Of one member, as older importers of Perfetto want it, with nothing behind. */
+static void assert_is_gzip_of(struct bytes packed, struct bytes bytes)
+{
+	z_stream stream = {.next_in = packed.items, .avail_in = (uInt)packed.count};
+	uint8_t *back = malloc(bytes.count + 1);
+
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	stream.next_out = back;
+	stream.avail_out = (uInt)bytes.count + 1;
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	assert_int_equal(stream.total_out, bytes.count);
+	assert_memory_equal(back, bytes.items, bytes.count);
+	inflateEnd(&stream);
+	free(back);
+}
+
+static void assert_is_zstd_of(struct bytes packed, struct bytes bytes)
+{
+	uint8_t *back = malloc(bytes.count + 1);
+
+	assert_int_equal(ZSTD_findFrameCompressedSize(packed.items, packed.count), packed.count);
+	assert_int_equal(ZSTD_decompress(back, bytes.count + 1, packed.items, packed.count),
+			 bytes.count);
+	assert_memory_equal(back, bytes.items, bytes.count);
+	free(back);
+}
+
+static void what_is_packed_can_be_read(void **state)
+{
+	const size_t counts[] = {0,
+				 1,
+				 MT_COMPRESSOR_BLOCK - 1,
+				 MT_COMPRESSOR_BLOCK,
+				 MT_COMPRESSOR_BLOCK + 1,
+				 2 * MT_COMPRESSOR_BLOCK,
+				 MANY};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct bytes bytes = make_bytes(counts[i]);
+		struct bytes gzip = pack("a.gz", bytes), zstd = pack("a.zst", bytes);
+
+		assert_is_gzip_of(gzip, bytes);
+		assert_is_zstd_of(zstd, bytes);
+		if (bytes.count == MANY) {
+			assert_true(gzip.count < MANY * 3 / 4);
+			assert_true(zstd.count < MANY * 3 / 4);
+		}
+		free(bytes.items);
+		free(gzip.items);
+		free(zstd.items);
+	}
+}
+
+static bool there_are_no_threads;
+struct mt_error *__real_mt_pool_create(unsigned int threads, size_t queue_limit,
+				       struct mt_pool **out);
+struct mt_error *__wrap_mt_pool_create(unsigned int threads, size_t queue_limit,
+				       struct mt_pool **out);
+struct mt_error *__wrap_mt_pool_create(unsigned int threads, size_t queue_limit,
+				       struct mt_pool **out)
+{
+	if (there_are_no_threads)
+		return mt_error_new(MT_ERROR_SYSTEM, "no threads to be had");
+	return __real_mt_pool_create(threads, queue_limit, out);
+}
+
+static void threads_do_not_change_the_bytes(void **state)
+{
+	struct bytes bytes = make_bytes(MANY);
+	struct bytes one = pack("a.gz", bytes);
+
+	(void)state;
+	there_are_no_threads = true;
+	struct bytes other = pack("a.gz", bytes);
+	there_are_no_threads = false;
+	assert_int_equal(one.count, other.count);
+	assert_memory_equal(one.items, other.items, one.count);
+	free(bytes.items);
+	free(one.items);
+	free(other.items);
+}
+
+/* How many threads there are beside this one; each has all signals blocked that can be. */
+static unsigned count_workers(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	unsigned count = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		char path[512], line[256];
+		unsigned long blocked = 0;
+
+		if (task->d_name[0] == '.' || atoi(task->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+		FILE *file = fopen(path, "r");
+		if (!file)
+			continue; /* one that has been joined may be there a little longer */
+		while (fgets(line, sizeof(line), file))
+			sscanf(line, "SigBlk: %lx", &blocked);
+		fclose(file);
+		/* SIGKILL, SIGSTOP, and two that the C library keeps for itself. */
+		assert_int_equal(blocked | 1ul << 8 | 1ul << 18 | 3ul << 31, ~0ul);
+		count++;
+	}
+	closedir(tasks);
+	return count;
+}
+
+static void workers_come_late_and_take_no_signals(void **state)
+{
+	const char *const names[] = {"a.gz", "a.zst"};
+	struct bytes bytes = make_bytes(MANY);
+	const unsigned others = count_workers(); /* a sanitizer's */
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct mt_stream *stream = NULL;
+
+		assert_no_error(mt_stream_create(path_of(names[i]), &stream));
+		assert_no_error(mt_stream_write(stream, bytes.items, MT_COMPRESSOR_BLOCK));
+		assert_int_equal(count_workers(), others);
+		assert_no_error(mt_stream_write(stream, bytes.items, MANY));
+		assert_in_range(count_workers(), others + 1, others + MT_COMPRESSOR_WORKERS);
+		mt_stream_destroy(stream); /* in the midst of it */
+		while (count_workers() > others)
+			usleep(1000);
+	}
+	free(bytes.items);
+}
+
+static void a_full_disk_is_told_behind_workers(void **state)
+{
+	struct bytes bytes = make_bytes(MANY);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct mt_stream *stream = NULL;
+		const char *link = path_of(i ? "full.gz" : "full.zst");
+		struct mt_error *error;
+
+		assert_int_equal(symlink("/dev/full", link), 0);
+		assert_no_error(mt_stream_create(link, &stream));
+		error = mt_stream_write(stream, bytes.items, bytes.count);
+		if (!error)
+			error = mt_stream_finish(stream);
+		assert_error(error, MT_ERROR_SYSTEM, "No space left");
+		mt_stream_destroy(stream);
+		unlink(link);
+	}
+	free(bytes.items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +358,10 @@ int main(void)
 	    cmocka_unit_test(failed_strings_are_told),
 	    cmocka_unit_test(a_full_disk_is_told),
 	    cmocka_unit_test(a_missing_directory_is_told),
+	    cmocka_unit_test(what_is_packed_can_be_read),
+	    cmocka_unit_test(threads_do_not_change_the_bytes),
+	    cmocka_unit_test(workers_come_late_and_take_no_signals),
+	    cmocka_unit_test(a_full_disk_is_told_behind_workers),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
