@@ -183,6 +183,7 @@ check-gdb-testsuite: all
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_stats
+	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_output
 	@$(if $(PLUGIN),MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_gdb)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run_mtdb
 

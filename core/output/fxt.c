@@ -26,12 +26,22 @@
 
 #define NAME_MAX_BYTES 255 /* of a process or thread */
 
+/* Header, time, and one for each flag. */
+#define END_WORDS 5
+#define END_FLAGS 16 /* above all MT_SLICE_END_… */
+
 struct fxt_thread {
 	struct mt_thread_entry entry;
 	const char *name;   /* as the file has it */
 	uint8_t slot;       /* in the file's table of threads; 0: none */
 	uint32_t open_ends; /* ends that are kept back, at open_ns */
 	uint64_t open_ns;
+};
+
+/* An end without a thread and a time: its arguments are flags. */
+struct fxt_end {
+	uint64_t words[END_WORDS];
+	unsigned count; /* 0: not made yet */
 };
 
 struct fxt_process {
@@ -53,6 +63,7 @@ struct fxt {
 	struct mt_fxt_record record;
 	struct mt_fxt_strings strings;
 	struct mt_slice_shapes shapes;
+	struct fxt_end ends[END_FLAGS]; /* by their flags */
 };
 
 static struct mt_error *write_head(struct fxt *fxt)
@@ -138,7 +149,7 @@ static struct mt_error *start_event(struct fxt *fxt, enum mt_fxt_event_type type
 		mt_try(mt_fxt_string(&fxt->strings, arg->text, line, &strings[i]));
 	}
 	mt_fxt_start(record, MT_FXT_EVENT,
-		     (uint64_t)type << 16 | (uint64_t)count << 20 |
+		     (uint64_t)type << 16 | (uint64_t)count << MT_FXT_ARGS_SHIFT |
 			 (uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT |
 			 (uint64_t)category_index << 32 | (uint64_t)name_index << 48);
 	mt_fxt_word(record, time_ns);
@@ -155,18 +166,48 @@ static struct mt_error *write_event(struct fxt *fxt, enum mt_fxt_event_type type
 	return mt_fxt_send(&fxt->record, fxt->stream);
 }
 
-static struct mt_error *write_end(struct fxt *fxt, uint64_t time_ns, const struct mt_args *args)
+/* FXT's record without its thread, for any. */
+static uint64_t any_thread(const struct mt_fxt_record *record)
 {
-	const unsigned words = 2;
+	return (record->words[0] | htole64((uint64_t)record->count << MT_FXT_SIZE_SHIFT)) &
+	       htole64(~((uint64_t)UINT8_MAX << MT_FXT_THREAD_SHIFT));
+}
+
+/* The words that come next, at least COUNT of them. */
+static struct mt_error *words_room(struct fxt *fxt, size_t count, uint64_t **words)
+{
 	void *room = NULL;
 
-	if (args && args->count)
-		return write_event(fxt, MT_FXT_END, time_ns, NULL, NULL, args);
-	mt_try(mt_stream_room(fxt->stream, words * sizeof(uint64_t), &room));
-	uint64_t *record = room;
-	record[0] = htole64(MT_FXT_EVENT | words << MT_FXT_SIZE_SHIFT | (uint64_t)MT_FXT_END << 16 |
-			    (uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
-	record[1] = htole64(time_ns);
+	mt_try(mt_stream_room(fxt->stream, count * sizeof(uint64_t), &room));
+	*words = room;
+	return NULL;
+}
+
+static struct mt_error *make_end(struct fxt *fxt, uint8_t flags, struct fxt_end *made)
+{
+	struct mt_args args;
+
+	mt_args_of_end(&args, &(struct mt_slice_end){.flags = flags});
+	mt_try(start_event(fxt, MT_FXT_END, 0, NULL, NULL, &args));
+	fxt->record.words[0] = any_thread(&fxt->record);
+	made->count = (unsigned)fxt->record.count;
+	memcpy(made->words, fxt->record.words, made->count * sizeof(made->words[0]));
+	return NULL;
+}
+
+/* The end of which no more than FLAGS is known. */
+static struct mt_error *write_end(struct fxt *fxt, uint64_t time_ns, uint8_t flags)
+{
+	struct fxt_end *end = &fxt->ends[flags % END_FLAGS];
+	uint64_t *words = NULL;
+
+	if (!end->count)
+		mt_try(make_end(fxt, flags, end));
+	mt_try(words_room(fxt, END_WORDS, &words));
+	memcpy(words, end->words, sizeof(end->words));
+	words[0] |= htole64((uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
+	words[1] = htole64(time_ns);
+	mt_stream_give_back(fxt->stream, (END_WORDS - end->count) * sizeof(uint64_t));
 	return NULL;
 }
 
@@ -180,45 +221,55 @@ static struct mt_error *start_begin(struct fxt *fxt, const struct mt_slice *slic
 			   mt_slice_name(slice), &args);
 }
 
-/* Keep FXT's record for any thread, at any time. */
-static void keep_shape(struct fxt *fxt, struct mt_slice_shape *shape)
+/* A shape has no word for the time.  It is of an estimated one, whose flag is its last word, and
+ * serves the others too.  One that is too large is not kept. */
+static struct mt_error *make_shape(struct fxt *fxt, const struct mt_slice *slice,
+				   struct mt_slice_shape *shape)
 {
 	struct mt_fxt_record *record = &fxt->record;
+	struct mt_slice estimated = *slice;
 
-	record->words[0] |= htole64((uint64_t)record->count << MT_FXT_SIZE_SHIFT);
-	record->words[0] &= htole64(~((uint64_t)UINT8_MAX << MT_FXT_THREAD_SHIFT));
-	mt_slice_shape_keep(shape, record->words, record->count * sizeof(record->words[0]),
-			    fxt->strings.generation);
+	estimated.flags |= MT_SLICE_TIME_ESTIMATED;
+	mt_try(start_begin(fxt, &estimated));
+	record->words[1] = any_thread(record);
+	if ((record->count - 1) * sizeof(record->words[0]) <= sizeof(shape->bytes))
+		mt_slice_shape_keep(shape, &record->words[1],
+				    (record->count - 1) * sizeof(record->words[0]),
+				    fxt->strings.generation);
+	return NULL;
 }
 
 static struct mt_error *send_shape(struct fxt *fxt, const struct mt_slice_shape *shape,
-				   uint64_t time_ns)
+				   const struct mt_slice *slice)
 {
-	void *room = NULL;
-	uint64_t *words;
+	const uint64_t one_less = htole64(1u << MT_FXT_SIZE_SHIFT | 1u << MT_FXT_ARGS_SHIFT);
+	const bool is_exact = !(slice->flags & MT_SLICE_TIME_ESTIMATED);
+	uint64_t *words = NULL;
 
-	mt_try(mt_stream_room(fxt->stream, shape->size, &room));
-	words = room;
-	memcpy(words, shape->bytes, shape->size);
-	words[0] |= htole64((uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
-	words[1] = htole64(time_ns);
+	mt_try(words_room(fxt, 1 + sizeof(shape->bytes) / sizeof(words[0]), &words));
+	memcpy(words + 1, shape->bytes, sizeof(shape->bytes));
+	words[0] = words[1] | htole64((uint64_t)fxt->thread->slot << MT_FXT_THREAD_SHIFT);
+	words[0] -= is_exact ? one_less : 0;
+	words[1] = htole64(slice->time_ns);
+	mt_stream_give_back(fxt->stream,
+			    sizeof(shape->bytes) - shape->size + (is_exact ? sizeof(words[0]) : 0));
 	return NULL;
 }
 
 static struct mt_error *write_begin(struct fxt *fxt, const struct mt_slice *slice)
 {
-	if (!mt_slice_has_shape(slice)) {
-		mt_try(start_begin(fxt, slice));
-		return mt_fxt_send(&fxt->record, fxt->stream);
-	}
+	if (mt_slice_has_shape(slice)) {
+		struct mt_slice_shape *shape =
+		    mt_slice_shape_of(&fxt->shapes, slice, slice->flags | MT_SLICE_TIME_ESTIMATED,
+				      fxt->strings.generation);
 
-	struct mt_slice_shape *shape =
-	    mt_slice_shape_of(&fxt->shapes, slice, fxt->strings.generation);
-	if (!shape->size) {
-		mt_try(start_begin(fxt, slice));
-		keep_shape(fxt, shape);
+		if (!shape->size)
+			mt_try(make_shape(fxt, slice, shape));
+		if (shape->size)
+			return send_shape(fxt, shape, slice);
 	}
-	return send_shape(fxt, shape, slice->time_ns);
+	mt_try(start_begin(fxt, slice));
+	return mt_fxt_send(&fxt->record, fxt->stream);
 }
 
 /* Names and their kernel objects. */
@@ -292,18 +343,18 @@ static struct mt_error *fxt_segment_begin(void *self, const struct mt_thread_seg
 	(void)segment;
 	fxt->levels = (struct mt_levels){0};
 	for (; fxt->thread->open_ends; fxt->thread->open_ends--)
-		mt_try(write_end(fxt, fxt->thread->open_ns, NULL));
+		mt_try(write_end(fxt, fxt->thread->open_ns, 0));
 	return NULL;
 }
 
-static struct mt_error *end_deeper(struct fxt *fxt)
+static inline struct mt_error *end_deeper(struct fxt *fxt)
 {
 	struct mt_args args;
 	uint64_t end_ns;
 
-	if (!mt_levels_leave(&fxt->levels, &end_ns, &args))
+	if (!fxt->levels.left_out || !mt_levels_leave(&fxt->levels, &end_ns, &args))
 		return NULL;
-	return write_end(fxt, end_ns, &args);
+	return write_event(fxt, MT_FXT_END, end_ns, NULL, NULL, &args);
 }
 
 static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
@@ -334,10 +385,10 @@ static struct mt_error *fxt_end(void *self, const struct mt_slice_end *end)
 		fxt->thread->open_ns = end->time_ns;
 		return NULL;
 	}
-	if (!end->flags && !end->result)
-		return write_end(fxt, end->time_ns, NULL);
+	if (!end->result && !end->samples)
+		return write_end(fxt, end->time_ns, end->flags);
 	mt_args_of_end(&args, end);
-	return write_end(fxt, end->time_ns, &args);
+	return write_event(fxt, MT_FXT_END, end->time_ns, NULL, NULL, &args);
 }
 
 static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant)

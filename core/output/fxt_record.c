@@ -108,12 +108,14 @@ struct mt_error *mt_fxt_string(struct mt_fxt_strings *strings, const char *text,
 			       uint16_t *index)
 {
 	const struct mt_fxt_string key = {.text = text, .line = line};
-	uint16_t *hint = &strings->hints[hash_of_string(&key) % MT_FXT_HINTS];
-	struct mt_fxt_string *slot = &strings->slots[*hint];
+	struct mt_fxt_string *slot;
+	uint16_t *hint;
 
 	*index = 0;
 	if (!text || (!*text && !line))
 		return NULL;
+	hint = &strings->hints[hash_of_string(&key) % MT_FXT_HINTS];
+	slot = &strings->slots[*hint];
 	if (slot->text != text || slot->line != line) {
 		HASH_FIND(hh, strings->table, &key, KEY_SIZE, slot);
 		if (!slot)

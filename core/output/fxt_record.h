@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #define MT_FXT_SIZE_SHIFT   4  /* of the size in a header */
+#define MT_FXT_ARGS_SHIFT   20 /* of an event's number of arguments */
 #define MT_FXT_THREAD_SHIFT 24 /* of an event's thread, 8 bits of its header */
 
 #define MT_FXT_MAGIC 0x0016547846040010
@@ -73,7 +74,7 @@ struct mt_fxt_string {
 struct mt_fxt_strings {
 	struct mt_stream *stream;
 	uint64_t uses;
-	uint64_t generation; /* another once an index means another string than before */
+	uint32_t generation; /* another once an index means another string than before */
 	uint16_t last_slot;
 	struct mt_str scratch;
 	struct mt_fxt_record record;

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "output/levels.h"
 
-enum mt_level mt_levels_begin(struct mt_levels *levels, uint64_t time_ns)
+enum mt_level mt_levels_begin_deeper(struct mt_levels *levels, uint64_t time_ns)
 {
-	if (levels->depth++ < MT_CALL_LEVELS)
-		return MT_LEVEL_SHOWN;
 	levels->end_ns = time_ns;
 	if (levels->depth > levels->deepest)
 		levels->deepest = levels->depth;
 	return levels->left_out++ ? MT_LEVEL_DEEPER : MT_LEVEL_FIRST_DEEPER;
-}
-
-bool mt_levels_end(struct mt_levels *levels, uint64_t time_ns)
-{
-	if (--levels->depth < MT_CALL_LEVELS)
-		return true;
-	levels->end_ns = time_ns;
-	return false;
 }
 
 bool mt_levels_leave(struct mt_levels *levels, uint64_t *end_ns, struct mt_args *args)

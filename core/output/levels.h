@@ -28,10 +28,24 @@ enum mt_level {
 	MT_LEVEL_DEEPER,
 };
 
+enum mt_level mt_levels_begin_deeper(struct mt_levels *levels, uint64_t time_ns);
+
 /* A slice begins. */
-enum mt_level mt_levels_begin(struct mt_levels *levels, uint64_t time_ns);
+static inline enum mt_level mt_levels_begin(struct mt_levels *levels, uint64_t time_ns)
+{
+	return levels->depth++ < MT_CALL_LEVELS ? MT_LEVEL_SHOWN
+						: mt_levels_begin_deeper(levels, time_ns);
+}
+
 /* The innermost slice, of which there is one, ends.  Returns whether it was shown. */
-bool mt_levels_end(struct mt_levels *levels, uint64_t time_ns);
+static inline bool mt_levels_end(struct mt_levels *levels, uint64_t time_ns)
+{
+	if (--levels->depth < MT_CALL_LEVELS)
+		return true;
+	levels->end_ns = time_ns;
+	return false;
+}
+
 /* Whether MT_DEEPER_NAME is open and ends now, before what is written next: then with ARGS, at
  * END_NS. */
 bool mt_levels_leave(struct mt_levels *levels, uint64_t *end_ns, struct mt_args *args);

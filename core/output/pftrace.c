@@ -17,12 +17,21 @@
 
 #include <stdlib.h>
 
+#define PF_END_BYTES 64 /* a type, and three flags */
+#define END_FLAGS    16 /* above all MT_SLICE_END_… */
+
 struct pf_thread {
 	struct mt_thread_entry entry;
 	const char *name; /* as the file has it */
 	uint64_t uuid;
 	uint32_t open_ends; /* ends that are kept back, at open_ns */
 	uint64_t open_ns;
+};
+
+/* What is told of an end of which no more is known than flags. */
+struct pf_end {
+	size_t size; /* 0: not made yet */
+	uint8_t bytes[PF_END_BYTES];
 };
 
 struct pf_process {
@@ -51,6 +60,7 @@ struct pftrace {
 	struct mt_pf_message event;
 	struct mt_pf_strings strings;
 	struct mt_slice_shapes shapes;
+	struct pf_end ends[END_FLAGS]; /* by their flags */
 };
 
 /* Events. */
@@ -147,11 +157,34 @@ static struct mt_error *send_event(struct pftrace *pftrace, uint64_t time_ns)
 				pftrace->event.bytes, pftrace->event.size);
 }
 
-static struct mt_error *write_end(struct pftrace *pftrace, uint64_t time_ns,
-				  const struct mt_args *args)
+static struct mt_error *write_end_with(struct pftrace *pftrace, uint64_t time_ns,
+				       const struct mt_args *args)
 {
 	mt_try(start_event(pftrace, MT_PF_SLICE_END, NULL, NULL, args, NULL));
 	return send_event(pftrace, time_ns);
+}
+
+static struct mt_error *make_end(struct pftrace *pftrace, uint8_t flags, struct pf_end *made)
+{
+	struct mt_args args;
+
+	mt_args_of_end(&args, &(struct mt_slice_end){.flags = flags});
+	mt_try(start_event(pftrace, MT_PF_SLICE_END, NULL, NULL, &args, NULL));
+	made->size = pftrace->event.size;
+	memcpy(made->bytes, pftrace->event.bytes, made->size);
+	return NULL;
+}
+
+/* The end of which no more than FLAGS is known. */
+static struct mt_error *write_end(struct pftrace *pftrace, uint64_t time_ns, uint8_t flags)
+{
+	struct pf_end *end = &pftrace->ends[flags % END_FLAGS];
+
+	mt_try(mt_pf_strings_reserve(&pftrace->strings));
+	if (!end->size)
+		mt_try(make_end(pftrace, flags, end));
+	return mt_pf_send_event(pftrace->stream, time_ns, pftrace->thread->uuid, end->bytes,
+				end->size);
 }
 
 static struct mt_error *write_instant(struct pftrace *pftrace, uint64_t time_ns,
@@ -182,7 +215,7 @@ static struct mt_error *write_begin(struct pftrace *pftrace, const struct mt_sli
 	}
 
 	struct mt_slice_shape *shape =
-	    mt_slice_shape_of(&pftrace->shapes, slice, pftrace->strings.generation);
+	    mt_slice_shape_of(&pftrace->shapes, slice, slice->flags, pftrace->strings.generation);
 	if (!shape->size) {
 		mt_try(start_begin(pftrace, slice));
 		if (event->size > MT_SLICE_SHAPE_BYTES)
@@ -301,18 +334,18 @@ static struct mt_error *pftrace_segment_begin(void *self, const struct mt_thread
 	(void)segment;
 	pftrace->levels = (struct mt_levels){0};
 	for (; pftrace->thread->open_ends; pftrace->thread->open_ends--)
-		mt_try(write_end(pftrace, pftrace->thread->open_ns, NULL));
+		mt_try(write_end(pftrace, pftrace->thread->open_ns, 0));
 	return NULL;
 }
 
-static struct mt_error *end_deeper(struct pftrace *pftrace)
+static inline struct mt_error *end_deeper(struct pftrace *pftrace)
 {
 	struct mt_args args;
 	uint64_t end_ns;
 
-	if (!mt_levels_leave(&pftrace->levels, &end_ns, &args))
+	if (!pftrace->levels.left_out || !mt_levels_leave(&pftrace->levels, &end_ns, &args))
 		return NULL;
-	return write_end(pftrace, end_ns, &args);
+	return write_end_with(pftrace, end_ns, &args);
 }
 
 static struct mt_error *pftrace_begin(void *self, const struct mt_slice *slice)
@@ -344,8 +377,10 @@ static struct mt_error *pftrace_end(void *self, const struct mt_slice_end *end)
 		pftrace->thread->open_ns = end->time_ns;
 		return NULL;
 	}
+	if (!end->result && !end->samples)
+		return write_end(pftrace, end->time_ns, end->flags);
 	mt_args_of_end(&args, end);
-	return write_end(pftrace, end->time_ns, &args);
+	return write_end_with(pftrace, end->time_ns, &args);
 }
 
 static struct mt_error *pftrace_instant(void *self, const struct mt_instant *instant)

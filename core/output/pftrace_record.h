@@ -132,7 +132,7 @@ struct mt_pf_string {
 
 struct mt_pf_strings {
 	struct mt_stream *stream;
-	uint64_t generation; /* another once the table began anew */
+	uint32_t generation; /* another once the table began anew */
 	uint64_t last_iid;
 	uint32_t count;
 	bool is_new; /* nothing was told since it began */

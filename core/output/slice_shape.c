@@ -3,52 +3,50 @@
 
 #include <string.h>
 
-bool mt_slice_has_shape(const struct mt_slice *slice)
-{
-	return !slice->arguments && !slice->call_id && slice->kind != MT_SLICE_SIDE &&
-	       slice->kind != MT_SLICE_GAP;
-}
+enum { WAYS = 4 }; /* places, next to each other, that a shape may have */
 
-static inline bool is_of(const struct mt_slice_shape *shape, const struct mt_slice *slice)
+static inline bool is_of(const struct mt_slice_shape *shape, const struct mt_slice *slice,
+			 uint8_t flags)
 {
 	return shape->address == slice->address && shape->call_site == slice->call_site &&
 	       shape->function == slice->function && shape->call_file == slice->call_source.file &&
 	       shape->call_line == slice->call_source.line && shape->kind == slice->kind &&
-	       shape->flags == slice->flags;
+	       shape->flags == flags;
 }
 
-static inline bool is_kept(const struct mt_slice_shape *shape, uint64_t generation)
+static inline size_t place_of(const struct mt_slice *slice, uint8_t flags)
 {
-	return shape->size && shape->generation == generation;
+	const uint64_t factor = 0x9e3779b97f4a7c15u;
+	uint64_t what = ((uint64_t)(uintptr_t)slice->function * factor ^ slice->call_site) +
+			((uint64_t)slice->call_source.line << 40) + ((uint64_t)flags << 56);
+
+	return ((what ^ what >> 32) * factor >> 40) % (MT_SLICE_SHAPES / WAYS) * WAYS;
 }
 
 struct mt_slice_shape *mt_slice_shape_of(struct mt_slice_shapes *shapes,
-					 const struct mt_slice *slice, uint64_t generation)
+					 const struct mt_slice *slice, uint8_t flags,
+					 uint32_t generation)
 {
-	uint64_t what = ((uint64_t)(uintptr_t)slice->function ^ slice->call_site << 21) +
-			slice->call_source.line + ((uint64_t)slice->flags << 56);
-	size_t at = (what * 0x9e3779b97f4a7c15u) >> 51; /* 13 bits: MT_SLICE_SHAPES */
-	struct mt_slice_shape *shape = &shapes->shapes[at], *other = &shapes->shapes[at ^ 1];
+	struct mt_slice_shape *shape = &shapes->shapes[place_of(slice, flags)];
 
-	if (is_of(shape, slice) && is_kept(shape, generation))
-		return shape;
-	if (is_of(other, slice) && is_kept(other, generation))
-		return other;
-	*other = *shape;
-	*shape = (struct mt_slice_shape){
-	    .function = slice->function,
-	    .address = slice->address,
-	    .call_site = slice->call_site,
-	    .call_file = slice->call_source.file,
-	    .call_line = slice->call_source.line,
-	    .kind = slice->kind,
-	    .flags = slice->flags,
-	};
+	for (size_t way = 0; way < WAYS; way++)
+		if (is_of(&shape[way], slice, flags) && shape[way].size &&
+		    shape[way].generation == generation)
+			return &shape[way];
+	memmove(shape + 1, shape, (WAYS - 1) * sizeof(*shape));
+	shape->function = slice->function;
+	shape->address = slice->address;
+	shape->call_site = slice->call_site;
+	shape->call_file = slice->call_source.file;
+	shape->call_line = slice->call_source.line;
+	shape->kind = slice->kind;
+	shape->flags = flags;
+	shape->size = 0;
 	return shape;
 }
 
 void mt_slice_shape_keep(struct mt_slice_shape *shape, const void *record, size_t size,
-			 uint64_t generation)
+			 uint32_t generation)
 {
 	shape->size = (uint8_t)size;
 	shape->generation = generation;

@@ -7,8 +7,9 @@
 #include "trace/slice.h"
 
 #define MT_SLICE_SHAPES 8192
-/* Of .fxt, the larger: header, time, address (2), file, line, call (2), module, five flags. */
-#define MT_SLICE_SHAPE_BYTES (14 * sizeof(uint64_t))
+/* Two lines of the cache hold a shape.  Of .fxt, the larger, that is room for a header, address
+ * (2), file, line, call (2), module and two flags: one with more is not kept. */
+#define MT_SLICE_SHAPE_BYTES (10 * sizeof(uint64_t))
 
 struct mt_slice_shape {
 	const struct mt_function *function;
@@ -16,10 +17,10 @@ struct mt_slice_shape {
 	uint64_t call_site;
 	const char *call_file;
 	uint32_t call_line;
+	uint32_t generation; /* of the strings that the record means */
 	uint8_t kind;
 	uint8_t flags;
-	uint8_t size;        /* in bytes; 0: none is kept here */
-	uint64_t generation; /* of the strings that the record means */
+	uint8_t size; /* in bytes; 0: none is kept here */
 	_Alignas(uint64_t) uint8_t bytes[MT_SLICE_SHAPE_BYTES];
 };
 
@@ -28,12 +29,19 @@ struct mt_slice_shapes {
 };
 
 /* Whether a slice's begin is told by what a shape is found by. */
-bool mt_slice_has_shape(const struct mt_slice *slice);
-/* The shape of SLICE's begin, or where it may be kept: then its size is 0. */
+static inline bool mt_slice_has_shape(const struct mt_slice *slice)
+{
+	return !slice->arguments && !slice->call_id && slice->kind != MT_SLICE_SIDE &&
+	       slice->kind != MT_SLICE_GAP;
+}
+
+/* The shape of SLICE's begin, as if it had these FLAGS, or where it may be kept: then its size is
+ * 0. */
 struct mt_slice_shape *mt_slice_shape_of(struct mt_slice_shapes *shapes,
-					 const struct mt_slice *slice, uint64_t generation);
+					 const struct mt_slice *slice, uint8_t flags,
+					 uint32_t generation);
 /* Keep the begin that RECORD holds, of at most MT_SLICE_SHAPE_BYTES. */
 void mt_slice_shape_keep(struct mt_slice_shape *shape, const void *record, size_t size,
-			 uint64_t generation);
+			 uint32_t generation);
 
 #endif

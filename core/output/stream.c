@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct mt_stream {
-	struct mt_outfile *file; /* NULL: it prints */
-	struct mt_printer printer;
-	struct mt_compressor *compressor; /* NULL: none */
-	size_t filled;                    /* of room */
-	_Alignas(uint64_t) uint8_t room[MT_STREAM_ROOM];
-};
-
 static struct mt_error *start(struct mt_stream *stream, const char *path)
 {
 	mt_try(mt_outfile_create(path, &stream->file));
@@ -61,7 +53,7 @@ static struct mt_error *write_out(struct mt_stream *stream, const void *bytes, s
 				  : mt_outfile_write(stream->file, bytes, size);
 }
 
-static struct mt_error *empty_room(struct mt_stream *stream)
+struct mt_error *mt_stream_empty_room(struct mt_stream *stream)
 {
 	size_t size = stream->filled;
 
@@ -69,21 +61,12 @@ static struct mt_error *empty_room(struct mt_stream *stream)
 	return write_out(stream, stream->room, size);
 }
 
-struct mt_error *mt_stream_room(struct mt_stream *stream, size_t size, void **out)
-{
-	if (size > sizeof(stream->room) - stream->filled)
-		mt_try(empty_room(stream));
-	*out = stream->room + stream->filled;
-	stream->filled += size;
-	return NULL;
-}
-
 struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size)
 {
 	void *room = NULL;
 
 	if (size > sizeof(stream->room)) {
-		mt_try(empty_room(stream));
+		mt_try(mt_stream_empty_room(stream));
 		return write_out(stream, bytes, size);
 	}
 	mt_try(mt_stream_room(stream, size, &room));
@@ -109,7 +92,7 @@ struct mt_error *mt_stream_finish(struct mt_stream *stream)
 {
 	if (!stream->file)
 		return NULL;
-	mt_try(empty_room(stream));
+	mt_try(mt_stream_empty_room(stream));
 	if (stream->compressor)
 		mt_try(mt_compressor_finish(stream->compressor));
 	return mt_outfile_commit(stream->file);

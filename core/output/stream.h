@@ -7,12 +7,21 @@
 #include "base/error.h"
 #include "base/str.h"
 
-struct mt_stream;
-
 /* Takes text a piece at a time, as a front end shows it. */
 struct mt_printer {
 	void (*print)(void *context, const char *text);
 	void *context;
+};
+
+#define MT_STREAM_ROOM (128u << 10)
+
+/* Its parts are its own: they are here so that a record is written without a call. */
+struct mt_stream {
+	struct mt_outfile *file; /* NULL: it prints */
+	struct mt_printer printer;
+	struct mt_compressor *compressor; /* NULL: none */
+	size_t filled;                    /* of room */
+	_Alignas(uint64_t) uint8_t room[MT_STREAM_ROOM];
 };
 
 /* Errors: as mt_outfile_create(). */
@@ -23,10 +32,26 @@ struct mt_error *mt_stream_create_printing(const struct mt_printer *printer,
 /* Takes the temporary file away if the stream was not finished.  NULL is fine. */
 void mt_stream_destroy(struct mt_stream *stream);
 
+/* Write out what is in the room.  Errors: SYSTEM. */
+struct mt_error *mt_stream_empty_room(struct mt_stream *stream);
+
 /* The bytes that come next, at most MT_STREAM_ROOM, for the caller to fill in before the stream is
  * used again.  Errors: SYSTEM. */
-#define MT_STREAM_ROOM (128u << 10)
-struct mt_error *mt_stream_room(struct mt_stream *stream, size_t size, void **out);
+static inline struct mt_error *mt_stream_room(struct mt_stream *stream, size_t size, void **out)
+{
+	if (size > sizeof(stream->room) - stream->filled)
+		mt_try(mt_stream_empty_room(stream));
+	*out = stream->room + stream->filled;
+	stream->filled += size;
+	return NULL;
+}
+
+/* The last so many bytes of the room that was given last are not used. */
+static inline void mt_stream_give_back(struct mt_stream *stream, size_t size)
+{
+	stream->filled -= size;
+}
+
 /* Errors: SYSTEM. */
 struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size);
 /* Write what STR holds and clear it.  Errors: SYSTEM; NO_MEMORY when the string has failed. */

@@ -147,6 +147,57 @@ static void numbers_are_never_shown_as_negative(void **state)
 	assert_int_equal(args.items[0].type, MT_ARG_TYPE_POINTER);
 }
 
+/* What is kept of a begin serves the others of its kind: with the flag of an estimated time or
+ * without it, and other flags in between. */
+
+enum { WRITTEN_MAX = 1 << 16 };
+
+static size_t write_begins(const char *name, const uint8_t *flags, size_t count, uint8_t *bytes)
+{
+	struct mt_trace_writer *writer = NULL;
+	FILE *file;
+
+	assert_no_error(mt_trace_writer_create(path_of(name), NULL, NULL, &writer));
+	struct mt_slice_sink sink = mt_trace_writer_sink(writer);
+	assert_no_error(sink.ops->thread(sink.self, &thread));
+	assert_no_error(sink.ops->segment_begin(sink.self, &segment));
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_slice slice = {
+		    .time_ns = 11, .function = &function, .address = 0x401000, .flags = flags[i]};
+
+		assert_no_error(sink.ops->begin(sink.self, &slice));
+	}
+	assert_no_error(mt_trace_writer_finish(writer));
+	mt_trace_writer_destroy(writer);
+	file = fopen(path, "rb");
+	assert_non_null(file);
+	size_t size = fread(bytes, 1, WRITTEN_MAX, file);
+	fclose(file);
+	unlink(path);
+	return size;
+}
+
+static void a_kept_begin_serves_all_of_its_kind(void **state)
+{
+	enum { ALL = MT_SLICE_INFERRED | MT_SLICE_TAIL_CALL | MT_SLICE_HANDLER };
+	static uint8_t one[WRITTEN_MAX], more[WRITTEN_MAX];
+	const uint8_t estimated = MT_SLICE_TIME_ESTIMATED;
+	const char *const names[] = {"a.fxt", "a.pftrace"};
+
+	(void)state;
+	for (size_t n = 0; n < 2; n++) {
+		for (uint8_t flags = 0; flags < 2 * MT_SLICE_HANDLER; flags++) {
+			const uint8_t three[] = {flags ^ estimated, flags | ALL, flags};
+			size_t begun = write_begins(names[n], three, 2, one);
+			size_t all = write_begins(names[n], three, 3, more);
+			size_t alone = write_begins(names[n], &flags, 1, one);
+
+			assert_true(all > begun);
+			assert_memory_equal(more + begun, one + alone - (all - begun), all - begun);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +206,7 @@ int main(void)
 	    cmocka_unit_test(nothing_has_its_name_before_it_is_finished),
 	    cmocka_unit_test(errors_are_told),
 	    cmocka_unit_test(a_full_disk_ends_the_run),
+	    cmocka_unit_test(a_kept_begin_serves_all_of_its_kind),
 	    cmocka_unit_test(odd_slices_do_no_harm),
 	};
 
