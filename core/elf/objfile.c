@@ -320,16 +320,15 @@ bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t off
 	return best > 0;
 }
 
-bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t address)
+bool mt_objfile_load_address(const struct mt_objfile *objfile, size_t index, uint64_t offset,
+			     uint64_t *address)
 {
-	for (size_t i = 0; i < objfile->segment_count; i++) {
-		const struct mt_load_segment *segment = &objfile->segments[i];
+	const struct mt_load_segment *segment = objfile->segments + index;
 
-		if (rank_segment(segment, offset) &&
-		    address == segment->address + (offset - segment->offset))
-			return true;
-	}
-	return false;
+	if (index >= objfile->segment_count || !rank_segment(segment, offset))
+		return false;
+	*address = segment->address + (offset - segment->offset);
+	return true;
 }
 
 struct mt_load_segment *mt_objfile_segment_at(const struct mt_objfile *objfile, uint64_t address)

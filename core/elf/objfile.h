@@ -63,8 +63,6 @@ uint64_t mt_objfile_entry(const struct mt_objfile *objfile);
  * False: no segment holds it. */
 bool mt_objfile_offset_to_address(const struct mt_objfile *objfile, uint64_t offset,
 				  uint64_t *address);
-/* A segment brings that offset to that address: of the few that share a page of the file, one. */
-bool mt_objfile_maps(const struct mt_objfile *objfile, uint64_t offset, uint64_t address);
 bool mt_objfile_address_to_offset(const struct mt_objfile *objfile, uint64_t address,
 				  uint64_t *offset);
 
@@ -75,6 +73,10 @@ struct mt_load {
 	uint64_t offset;
 };
 bool mt_objfile_load(const struct mt_objfile *objfile, size_t index, struct mt_load *out);
+/* Where that segment brings a file offset: of the few that share a page of the file, several bring
+ * it somewhere.  False: it does not. */
+bool mt_objfile_load_address(const struct mt_objfile *objfile, size_t index, uint64_t offset,
+			     uint64_t *address);
 
 /* Whether it is the file of that inode (of a struct mt_map), with the contents that it had when it
  * was opened.  False where that is not known. */

@@ -15,9 +15,10 @@ struct mt_space_entry {
 struct mt_space {
 	struct mt_space_pool *pool;
 	pid_t pid;
+	struct mt_space_entry *room;    /* with some to spare before and behind the entries */
+	size_t capacity;                /* of room */
 	struct mt_space_entry *entries; /* sorted by address, disjoint */
 	size_t count;
-	size_t capacity;
 	MT_ARRAY(struct mt_text_symbols *) made; /* of code that was made at run time */
 	struct mt_text_symbols *kernel;          /* NULL: none */
 	/* The answer before this one, which is often this one's too. */

@@ -24,7 +24,7 @@ void mt_space_destroy(struct mt_space *space)
 	if (!space)
 		return;
 	mt_space_drop_tables(space);
-	free(space->entries);
+	free(space->room);
 	free(space);
 }
 
@@ -66,31 +66,61 @@ static struct mt_space_entry cut(struct mt_space_entry entry, uint64_t start, ui
 	return entry;
 }
 
-/* Replace what lies in ADDED's range.  Room for two more entries must be there: a mapping that is
- * hit in its middle becomes two. */
+/* What an insertion may add: a mapping that is hit in its middle becomes two. */
+enum { ADDED_MAX = 2 };
+
+/* Room for an insertion before the entries and behind them.  Returns 0, or -1 without memory. */
+static int make_room(struct mt_space *space)
+{
+	const size_t before = space->room ? (size_t)(space->entries - space->room) : 0;
+	const size_t capacity = 3 * (space->count + ADDED_MAX);
+	struct mt_space_entry *room;
+
+	if (before >= ADDED_MAX && space->capacity - before - space->count >= ADDED_MAX)
+		return 0;
+	room = malloc(capacity * sizeof(*room));
+	if (!room)
+		return -1;
+	if (space->count)
+		memcpy(room + capacity / 3, space->entries, space->count * sizeof(*room));
+	free(space->room);
+	space->room = room;
+	space->entries = room + capacity / 3;
+	space->capacity = capacity;
+	return 0;
+}
+
+/* Replace what lies in ADDED's range.  There is room for it.  The shorter side moves, so that
+ * mappings that come by falling addresses, as the kernel chooses them, move none. */
 static void insert(struct mt_space *space, const struct mt_space_entry *added)
 {
 	uint64_t start = added->mapping.start, end = added->mapping.end;
-	struct mt_space_entry pieces[3];
-	size_t piece_count = 0, first = 0, last;
+	struct mt_space_entry pieces[3], *entries = space->entries;
+	size_t piece_count = 0, first, last;
 
-	while (first < space->count && space->entries[first].mapping.end <= start)
-		first++;
+	first = mt_space_search(space, start);
+	if (first && entries[first - 1].mapping.end > start)
+		first--;
 	for (last = first; last < space->count; last++)
-		if (space->entries[last].mapping.start >= end)
+		if (entries[last].mapping.start >= end)
 			break;
-	const struct mt_space_entry *hit = space->entries + first;
+	const struct mt_space_entry *hit = entries + first;
 	if (first < last && hit->mapping.start < start)
 		pieces[piece_count++] = cut(*hit, hit->mapping.start, start);
 	pieces[piece_count++] = *added;
-	hit = space->entries + last - 1;
+	hit = entries + last - 1;
 	if (first < last && hit->mapping.end > end)
 		pieces[piece_count++] = cut(*hit, end, hit->mapping.end);
 
-	memmove(space->entries + first + piece_count, space->entries + last,
-		(space->count - last) * sizeof(*space->entries));
+	const size_t behind = space->count - last;
+	if (first < behind) {
+		space->entries = entries + last - first - piece_count;
+		memmove(space->entries, entries, first * sizeof(*entries));
+	} else {
+		memmove(entries + first + piece_count, entries + last, behind * sizeof(*entries));
+	}
 	memcpy(space->entries + first, pieces, piece_count * sizeof(*pieces));
-	space->count += piece_count - (last - first);
+	space->count = first + piece_count + behind;
 	mt_space_forget_last(space);
 }
 
@@ -101,19 +131,52 @@ static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entr
 	return entry->mapping.problem ? NULL : mt_error_no_memory();
 }
 
+/* The lowest mapping of an object file that lies BIAS above its addresses; NULL: there is none.  A
+ * file's mappings lie where its segments do, or reach a little beyond. */
+static const struct mt_mapping *find_biased(const struct mt_space *space,
+					    const struct mt_objfile *objfile, uint64_t bias)
+{
+	uint64_t start = UINT64_MAX, end = 0;
+	struct mt_load load;
+
+	for (size_t i = 0; mt_objfile_load(objfile, i, &load); i++) {
+		start = load.address < start ? load.address : start;
+		end = load.address + load.size > end ? load.address + load.size : end;
+	}
+	end = bias + end + (end - start);
+	start = (bias + start) & ~0xfffULL;
+	size_t i = mt_space_search(space, start);
+	if (i && space->entries[i - 1].mapping.start == start)
+		i--;
+	for (; i < space->count && space->entries[i].mapping.start < end; i++) {
+		const struct mt_mapping *mapping = &space->entries[i].mapping;
+
+		if (mapping->objfile == objfile && mapping->bias == bias)
+			return mapping;
+	}
+	return NULL;
+}
+
 /* A page of the file that two segments share is mapped twice: where the file's other mappings are
- * tells which of them this is. */
+ * tells which of them this is.  Only those that lie where the segment's own would are looked at: a
+ * process may map a file thousands of times. */
 static bool address_beside(const struct mt_space *space, const struct mt_objfile *objfile,
 			   const struct mt_mapping *added, uint64_t *address)
 {
-	for (size_t i = 0; i < space->count; i++) {
-		const struct mt_mapping *other = &space->entries[i].mapping;
+	const struct mt_mapping *lowest = NULL;
+	struct mt_load load;
+	uint64_t there;
 
-		*address = added->start - other->bias;
-		if (other->objfile == objfile && mt_objfile_maps(objfile, added->offset, *address))
-			return true;
+	for (size_t i = 0; mt_objfile_load(objfile, i, &load); i++) {
+		if (!mt_objfile_load_address(objfile, i, added->offset, &there))
+			continue;
+		const struct mt_mapping *other = find_biased(space, objfile, added->start - there);
+		if (!other || (lowest && lowest->start <= other->start))
+			continue;
+		lowest = other;
+		*address = there;
 	}
-	return false;
+	return lowest != NULL;
 }
 
 static struct mt_error *set_objfile(struct mt_space *space, struct mt_space_entry *entry,
@@ -215,8 +278,7 @@ static struct mt_error *open_entry(struct mt_space *space, struct mt_space_entry
 static struct mt_error *begin_entry(struct mt_space *space, const struct mt_mapping *mapping,
 				    struct mt_space_entry *out)
 {
-	if (mt_array_grow((void **)&space->entries, &space->capacity, sizeof(*space->entries),
-			  space->count + 2))
+	if (make_room(space))
 		return mt_error_no_memory();
 	*out = (struct mt_space_entry){
 	    .mapping =
@@ -291,14 +353,13 @@ struct mt_error *mt_space_copy(const struct mt_space *space, struct mt_space **o
 		mt_space_destroy(copy);
 		return error;
 	}
-	if (space->count && mt_array_grow((void **)&copy->entries, &copy->capacity,
-					  sizeof(*copy->entries), space->count)) {
+	copy->entries = space->entries;
+	copy->count = space->count;
+	if (make_room(copy)) {
+		copy->count = 0;
 		mt_space_destroy(copy);
 		return mt_error_no_memory();
 	}
-	if (space->count)
-		memcpy(copy->entries, space->entries, space->count * sizeof(*copy->entries));
-	copy->count = space->count;
 	*out = copy;
 	return NULL;
 }

@@ -172,6 +172,90 @@ static void bytes_are_the_file_s(void **state)
 	assert_int_equal(mt_space_read(fixture->space, 16, bytes, sizeof(bytes)), 0);
 }
 
+enum { PAGES = 400, MAPPED_PAGE = 4096 };
+
+static const struct mt_mapping *mapping_of_page(const struct mt_space *space, uint64_t page)
+{
+	return mt_space_find(space, (page + 1) * MAPPED_PAGE + 5);
+}
+
+/* What every page holds after many mappings over and beside each other, which come from below, from
+ * above and anywhere, is what a table of all pages says. */
+static void mappings_replace_what_they_cover(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_space *space, *copy;
+	uint64_t offsets[PAGES] = {0}; /* 0: nothing is mapped */
+	uint32_t random = 1;
+
+	assert_no_error(mt_space_create(fixture->pool, getpid(), &space));
+	for (uint64_t step = 0; step < 3 * PAGES; step++) {
+		random = random * 1664525 + 1013904223;
+		uint64_t count = step < 2 * PAGES ? 1 : 1 + (random >> 28);
+		uint64_t first = step < PAGES / 2   ? PAGES - 1 - step
+				 : step < PAGES     ? step - PAGES / 2
+				 : step < 2 * PAGES ? (random >> 8) % PAGES
+						    : (random >> 8) % (PAGES - count);
+		const struct mt_mapping mapping = {
+		    .start = (first + 1) * MAPPED_PAGE,
+		    .end = (first + 1 + count) * MAPPED_PAGE,
+		    .offset = (step + 1) * 1000 * MAPPED_PAGE,
+		    .path = "//anon",
+		};
+
+		assert_no_error(mt_space_add(space, &mapping));
+		for (uint64_t i = 0; i < count; i++)
+			offsets[first + i] = mapping.offset + i * MAPPED_PAGE;
+		if (step % 50)
+			continue;
+		for (uint64_t page = 0; page < PAGES; page++) {
+			const struct mt_mapping *found = mapping_of_page(space, page);
+
+			assert_int_equal(
+			    found ? found->offset + (page + 1) * MAPPED_PAGE - found->start : 0,
+			    offsets[page]);
+		}
+	}
+	assert_no_error(mt_space_copy(space, &copy));
+	assert_int_equal(mt_space_mapping_count(copy), mt_space_mapping_count(space));
+	for (size_t i = 0; i < mt_space_mapping_count(copy); i++)
+		assert_memory_equal(mt_space_mapping(copy, i), mt_space_mapping(space, i),
+				    sizeof(struct mt_mapping));
+	mt_space_destroy(copy);
+	mt_space_destroy(space);
+}
+
+/* A file that is mapped again and again, each page by itself, by falling addresses: each mapping
+ * has the bias of those beside it. */
+static void a_file_may_be_mapped_many_times(void **state)
+{
+	enum { TIMES = 50 };
+	const uint64_t apart = 1ull << 32;
+	const uint64_t code = (uintptr_t)mappings_replace_what_they_cover;
+	struct fixture *fixture = *state;
+	const struct mt_mapping *text = mt_space_find(fixture->space, code);
+	struct mt_space *space;
+
+	assert_non_null(text);
+	const uint64_t pages = (text->end - text->start) / MAPPED_PAGE;
+	assert_no_error(mt_space_create(fixture->pool, getpid(), &space));
+	for (uint64_t time = TIMES; time > 0; time--)
+		for (uint64_t page = pages; page-- > 0;) {
+			const uint64_t at = time * apart + page * MAPPED_PAGE;
+			const struct mt_mapping mapping = {.start = at,
+							   .end = at + MAPPED_PAGE,
+							   .offset =
+							       text->offset + page * MAPPED_PAGE,
+							   .path = text->path};
+
+			assert_no_error(mt_space_add(space, &mapping));
+			assert_int_equal(mt_space_find(space, at)->bias,
+					 text->bias + time * apart - text->start);
+		}
+	assert_int_equal(mt_space_mapping_count(space), TIMES * pages);
+	mt_space_destroy(space);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +265,8 @@ int main(void)
 	    cmocka_unit_test(nothing_known_is_a_hole),
 	    cmocka_unit_test(a_copy_gives_the_same_functions),
 	    cmocka_unit_test(bytes_are_the_file_s),
+	    cmocka_unit_test(mappings_replace_what_they_cover),
+	    cmocka_unit_test(a_file_may_be_mapped_many_times),
 	};
 
 	return cmocka_run_group_tests_name("elf/space", tests, setup, teardown);
