@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE 4096ull
+#define PAGE            4096ull
+#define MOST_READ_WHOLE (16u << 20) /* of code, when a piece of it is asked for */
 
 bool mt_build_id_equal(const struct mt_build_id *a, const struct mt_build_id *b)
 {
@@ -429,10 +430,27 @@ bool mt_objfile_read_pages(const struct mt_objfile *objfile, uint64_t address, v
 	return true;
 }
 
+/* Of a large program little is read, as a rule: a function here and there. */
+static bool is_read_piecemeal(const struct mt_load_segment *segment)
+{
+	return segment->executable && !segment->bytes && segment->file_size > MOST_READ_WHOLE;
+}
+
 size_t mt_objfile_read(const struct mt_objfile *objfile, uint64_t address, void *buffer,
 		       size_t size)
 {
+	const struct mt_load_segment *segment = mt_objfile_segment_at(objfile, address);
 	size_t there = 0;
+
+	if (segment && is_read_piecemeal(segment)) {
+		const uint64_t skip = address - segment->address;
+
+		if (skip >= segment->file_size)
+			return 0;
+		there = segment->file_size - skip;
+		return mt_elf_file_read(&objfile->main, segment->offset + skip, buffer,
+					size < there ? size : there);
+	}
 	const uint8_t *bytes = mt_objfile_bytes(objfile, address, &there);
 
 	if (!bytes)

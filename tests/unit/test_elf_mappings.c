@@ -397,10 +397,82 @@ static void spans_stay_in_their_mapping(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+enum { LARGE_CODE = 17 << 20, CODE_START = 0x400000 };
+
+/* A program of one segment of code, whose 64-bit words count. */
+static void write_large_program(struct fixture *fixture)
+{
+	const Elf64_Ehdr header = {
+	    .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	    .e_type = ET_EXEC,
+	    .e_machine = EM_X86_64,
+	    .e_version = EV_CURRENT,
+	    .e_phoff = sizeof(header),
+	    .e_ehsize = sizeof(header),
+	    .e_phentsize = sizeof(Elf64_Phdr),
+	    .e_phnum = 1,
+	};
+	const Elf64_Phdr segment = {
+	    .p_type = PT_LOAD,
+	    .p_flags = PF_R | PF_X,
+	    .p_vaddr = CODE_START,
+	    .p_filesz = LARGE_CODE,
+	    .p_memsz = LARGE_CODE,
+	    .p_align = 4096,
+	};
+	uint64_t *words = malloc(LARGE_CODE);
+	int fd;
+
+	assert_non_null(words);
+	for (uint64_t i = 0; i < LARGE_CODE / sizeof(*words); i++)
+		words[i] = i;
+	memcpy(words, &header, sizeof(header));
+	memcpy((char *)words + sizeof(header), &segment, sizeof(segment));
+	strcpy(fixture->path, "/tmp/mtrace-large-XXXXXX");
+	fd = mkstemp(fixture->path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, words, LARGE_CODE), LARGE_CODE);
+	close(fd);
+	free(words);
+}
+
+/* Pieces of it are read alone, as long as nobody wants all of it: they are the same. */
+static void pieces_of_large_code_are_the_file_s(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mt_objfile *objfile;
+	uint64_t word = 0;
+	size_t size = 0;
+
+	write_large_program(fixture);
+	assert_no_error(mt_objfile_open(fixture->path, NULL, NULL, &objfile));
+	for (int is_whole = 0; is_whole < 2; is_whole++) {
+		const uint64_t last = LARGE_CODE / sizeof(word) - 1;
+		const uint64_t places[] = {100, LARGE_CODE / sizeof(word) / 2, last};
+
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			const uint64_t address = CODE_START + places[i] * sizeof(word);
+
+			assert_int_equal(mt_objfile_read(objfile, address, &word, sizeof(word)),
+					 sizeof(word));
+			assert_int_equal(word, places[i]);
+		}
+		/* No more than there is. */
+		assert_int_equal(
+		    mt_objfile_read(objfile, CODE_START + LARGE_CODE - 3, &word, sizeof(word)), 3);
+		assert_int_equal(mt_objfile_read(objfile, CODE_START + LARGE_CODE, &word, 1), 0);
+		assert_int_equal(mt_objfile_read(objfile, CODE_START - 1, &word, 1), 0);
+		assert_non_null(mt_objfile_bytes(objfile, CODE_START, &size));
+		assert_int_equal(size, LARGE_CODE);
+	}
+	mt_objfile_unref(objfile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(a_new_mapping_cuts_the_old),
+	    TEST(pieces_of_large_code_are_the_file_s),
 	    TEST(what_was_found_before_is_forgotten),
 	    TEST(every_address_has_a_function),
 	    TEST(the_same_contents_are_no_conflict),
