@@ -73,7 +73,7 @@ static void write_slices(struct mt_slice_sink *sink, uint64_t slices)
 			    .address = functions[callee].start,
 			    .call_site = functions[caller].start + 20,
 			    .call_source = {functions[caller].source.file,
-					    functions[caller].source.line + 2},
+					    functions[caller].source.line + 2, 0},
 			};
 
 			must(ops->begin(sink->self, &slice));
