@@ -29,7 +29,7 @@ static struct mt_error *on_call(PyObject *event)
 	PyErr_Clear();
 	in_call = name && strcmp(name, "InferiorCallPreEvent") == 0;
 	free(name);
-	return NULL;
+	return in_call ? mt_inferiors_unmask() : NULL;
 }
 
 /* If the user has a hook of his own by now, the program was not stopped for him before. */

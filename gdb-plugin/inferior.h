@@ -50,6 +50,8 @@ struct mt_error *mt_inferior_inherit(const struct mt_inferior *parent, int numbe
 struct mt_error *mt_inferior_look_for_rings(const struct mt_inferior *inferior, bool *there);
 
 /* inferior_run.c */
+/* Those that are hidden are so in memory, too, and go on as they are.  Errors: the sessions'. */
+struct mt_error *mt_inferiors_unmask(void);
 /* The selected inferior, and what runs with it, is about to go on for its user.  Errors: the
  * sessions'. */
 struct mt_error *mt_inferiors_resume(void);

@@ -5,6 +5,7 @@
 #include "inferior.h"
 #include "pristine.h"
 #include "process/proc.h"
+#include "reads.h"
 #include "refuse.h"
 #include "target.h"
 
@@ -57,6 +58,7 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 	mt_gdb_target_keep_open(live->target, true);
 	struct mt_error *error = mt_pristine_show(live, selected, followed);
 	mt_gdb_target_keep_open(live->target, false);
+	mt_gdb_target_goes_on(live->target);
 	mt_try(error);
 	if (!selected || followed)
 		return NULL;
@@ -187,6 +189,18 @@ struct mt_error *mt_inferiors_continue(void)
 	return done ? error : join(error, mt_py_error());
 }
 
+/* Whoever goes on hidden has none of our patches in its text. */
+struct mt_error *mt_inferiors_unmask(void)
+{
+	struct mt_error *error = NULL;
+
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (mt_live_is_recording(&one->live) && one->live.state < MT_LIVE_SHOWN)
+			error = join(error, mt_session_unmask(one->live.session, one->live.pid));
+	mt_reads_end();
+	return error;
+}
+
 struct mt_error *mt_inferiors_resume(void)
 {
 	pid_t pid = mt_gdb_pid();
@@ -201,7 +215,7 @@ struct mt_error *mt_inferiors_resume(void)
 	for (struct mt_inferior *one = NULL; all && (one = mt_inferior_next(one));)
 		if (one != selected)
 			error = join(error, resume_other(one));
-	return error;
+	return join(error, mt_inferiors_unmask());
 }
 
 /* What it stopped for goes into the recording, as far as that is a signal of its own. */
@@ -228,6 +242,7 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 struct mt_error *mt_inferiors_stopped(pid_t lwp)
 {
 	const struct mt_inferior *selected = mt_inferior_selected();
+	const bool may_be_kept = mt_reads_may_be_kept();
 	struct mt_error *error = NULL;
 
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
@@ -236,7 +251,7 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 		mt_gdb_target_keep_open(one->live.target, true);
 		struct mt_error *failed = mt_live_hide(&one->live);
 		mt_gdb_target_keep_open(one->live.target, false);
-		mt_error_destroy(mt_gdb_target_flush(one->live.target));
+		mt_error_destroy(mt_gdb_target_flush_kept(one->live.target, may_be_kept));
 		if (!mt_live_is_recording(&one->live))
 			mt_inferior_end(one);
 		/* Now the thread stands where the program's own code made it stop. */

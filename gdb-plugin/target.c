@@ -6,6 +6,7 @@
 #include "process/proc.h"
 #include "ptrace/registers.h"
 #include "ptrace/syscall.h"
+#include "reads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +22,9 @@ struct gdb_target {
 	pid_t pid;
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
-	bool keeps_open;        /* the file that is written to */
-	int memory;             /* that file; -1: it is not open */
+	bool memory_changed;
+	bool keeps_open; /* the file that is written to */
+	int memory;      /* that file; -1: it is not open */
 	mt_gdb_libraries_hook *libraries;
 	void *context; /* the hook's */
 	uint64_t loader_address;
@@ -42,6 +44,24 @@ static int open_memory(pid_t pid, int how)
 	return open(path, how | O_CLOEXEC);
 }
 
+static void close_memory(struct gdb_target *target)
+{
+	if (target->memory >= 0)
+		close(target->memory);
+	target->memory = -1;
+}
+
+/* Of another process, as a child that GDB does not know yet, and while it may become another
+ * program, it is opened anew. */
+static int open_for(struct gdb_target *target, pid_t pid)
+{
+	if (!target->keeps_open || pid != target->pid)
+		return open_memory(pid, O_RDWR);
+	if (target->memory < 0)
+		target->memory = open_memory(pid, O_RDWR);
+	return target->memory;
+}
+
 /* What the program itself may not read is read through the file. */
 static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			  size_t size)
@@ -52,39 +72,21 @@ static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, v
 	ssize_t done = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	size_t got = done > 0 ? (size_t)done : 0;
 
-	(void)base;
 	if (got == size)
 		return size;
-	int fd = open_memory(pid, O_RDONLY);
+	int fd = open_for(target_of(base), pid);
 	done = fd < 0 ? -1 : pread(fd, (char *)buffer + got, size - got, (off_t)(address + got));
-	if (fd >= 0)
+	if (fd >= 0 && fd != target_of(base)->memory)
 		close(fd);
 	return done > 0 ? got + (size_t)done : got;
-}
-
-static void close_memory(struct gdb_target *target)
-{
-	if (target->memory >= 0)
-		close(target->memory);
-	target->memory = -1;
-}
-
-/* Of another process, as a child that GDB does not know yet, and while it may become another
- * program, it is opened anew. */
-static int memory_to_write(struct gdb_target *target, pid_t pid)
-{
-	if (!target->keeps_open || pid != target->pid)
-		return open_memory(pid, O_RDWR);
-	if (target->memory < 0)
-		target->memory = open_memory(pid, O_RDWR);
-	return target->memory;
 }
 
 static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t address,
 				     const void *bytes, size_t size)
 {
 	struct gdb_target *target = target_of(base);
-	int fd = memory_to_write(target, pid);
+	int fd = open_for(target, pid);
+	target->memory_changed = true;
 	ssize_t done = fd < 0 ? -1 : pwrite(fd, bytes, size, (off_t)address);
 	int errnum = done < 0 ? errno : EFAULT;
 
@@ -123,6 +125,11 @@ static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_
 {
 	return pid == target_of(base)->pid ? mt_gdb_write_memory(address, &byte, 1)
 					   : write_memory(base, pid, address, &byte, 1);
+}
+
+static bool masks_reads(struct mt_target *base, pid_t pid)
+{
+	return pid == target_of(base)->pid && mt_reads_begin(pid);
 }
 
 static struct mt_error *gone(pid_t lwp)
@@ -244,15 +251,35 @@ static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint6
 	return target->loader_break ? NULL : mt_py_error();
 }
 
-struct mt_error *mt_gdb_target_flush(struct mt_target *base)
+static struct mt_error *flush_registers(struct gdb_target *target)
 {
-	struct gdb_target *target = target_of(base);
-
-	mt_try(mt_gdb_execute_at_stop("maintenance flush dcache"));
 	if (!target->registers_changed)
 		return NULL;
 	target->registers_changed = false;
 	return mt_gdb_execute_at_stop("maintenance flush register-cache");
+}
+
+struct mt_error *mt_gdb_target_flush(struct mt_target *base)
+{
+	struct gdb_target *target = target_of(base);
+
+	target->memory_changed = false;
+	mt_try(mt_gdb_execute_at_stop("maintenance flush dcache"));
+	return flush_registers(target);
+}
+
+void mt_gdb_target_goes_on(struct mt_target *base)
+{
+	target_of(base)->memory_changed = false;
+}
+
+struct mt_error *mt_gdb_target_flush_kept(struct mt_target *base, bool may_be_kept)
+{
+	struct gdb_target *target = target_of(base);
+
+	if (may_be_kept || target->memory_changed)
+		return mt_gdb_target_flush(base);
+	return flush_registers(target);
 }
 
 struct mt_error *mt_gdb_target_moved(struct mt_target *base)
@@ -300,6 +327,7 @@ static const struct mt_target_ops ops = {
     .write = write_memory,
     .read_beneath = read_beneath,
     .write_beneath = write_beneath,
+    .masks_reads = masks_reads,
     .get_registers = get_registers,
     .set_registers = set_registers,
     .set_gs_base = set_gs_base,

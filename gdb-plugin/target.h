@@ -28,5 +28,10 @@ void mt_gdb_target_let_go(struct mt_target *target);
 /* Has GDB read memory again, and the registers that `target` changed. */
 struct mt_error *mt_gdb_target_moved(struct mt_target *target);
 struct mt_error *mt_gdb_target_flush(struct mt_target *target);
+/* The program goes on: GDB forgets what it has kept of its memory. */
+void mt_gdb_target_goes_on(struct mt_target *target);
+/* As mt_gdb_target_flush(), but memory only if something was written since it went on last, or GDB
+ * may have kept what it read. */
+struct mt_error *mt_gdb_target_flush_kept(struct mt_target *target, bool may_be_kept);
 
 #endif

@@ -316,6 +316,13 @@ struct mt_engine_text_ops {
 	struct mt_error *(*hide)(struct mt_engine *engine, pid_t pid);
 	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
 				 const struct mt_engine_alone *alone);
+	/* Where the target masks_reads() (process/target.h), hide() may leave the patches in the
+	 * text.  BYTES, as they were read at ADDRESS, become what they would be without us; whether
+	 * some are of a text that may have patches, also while nothing is masked.  And all that is
+	 * masked is taken out. */
+	bool (*original)(struct mt_engine *engine, pid_t pid, uint64_t address, uint8_t *bytes,
+			 size_t size);
+	struct mt_error *(*unmask)(struct mt_engine *engine, pid_t pid);
 	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
 	 * of people: its text becomes what it would be without us. */
 	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);

@@ -117,6 +117,10 @@ struct mt_target_ops {
 			       size_t size);
 	struct mt_error *(*write_beneath)(struct mt_target *target, pid_t pid, uint64_t address,
 					  uint8_t byte);
+	/* All that people read of the memory of PID while it stands still goes by the engine's
+	 * original(), before they write into its text, or let it run on hidden, comes unmask():
+	 * true until the next resumption.  NULL: never. */
+	bool (*masks_reads)(struct mt_target *target, pid_t pid);
 	/* Errors: GONE. */
 	struct mt_error *(*get_registers)(struct mt_target *target, pid_t lwp,
 					  struct user_regs_struct *registers);

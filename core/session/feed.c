@@ -29,6 +29,21 @@ struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 	return text ? text->show(session->engine, pid, alone) : NULL;
 }
 
+bool mt_session_original(struct mt_session *session, pid_t pid, uint64_t address, uint8_t *bytes,
+			 size_t size)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text && text->original(session->engine, pid, address, bytes, size);
+}
+
+struct mt_error *mt_session_unmask(struct mt_session *session, pid_t pid)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text ? text->unmask(session->engine, pid) : NULL;
+}
+
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;

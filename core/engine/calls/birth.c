@@ -344,5 +344,8 @@ struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep)
 	*keep = false;
 	if (take_birth(engine, pid, &birth))
 		return let_go_child(engine, &birth, keep);
-	return space ? mt_calls_detach(engine, space) : NULL;
+	if (!space)
+		return NULL;
+	mt_try(mt_calls_unmask(engine, space));
+	return mt_calls_detach(engine, space);
 }

@@ -394,6 +394,7 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
 	struct mt_held_maps maps;
 
+	mt_try(mt_calls_unmask(engine, space));
 	mt_try(mt_calls_line_yield(engine, space, address));
 	struct mt_calls_break *there = mt_calls_is_later(condition) ||
 					       mt_calls_is_span(condition) ||
@@ -422,6 +423,7 @@ struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_cal
 {
 	struct mt_calls_break one = {.address = address, .gate = true, .trigger = given->trigger};
 
+	mt_try(mt_calls_unmask(engine, space));
 	go_behind_endbr64(space, &one);
 	const struct mt_calls_place *place = mt_calls_place_at(space, one.address);
 	ssize_t patch = place ? mt_calls_planned_at(place, one.address) : -1;

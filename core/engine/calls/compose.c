@@ -6,8 +6,6 @@
 #define JUMP       0xe9
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
-/* So far from a patch lies what belongs to it: a short jump leads to its hole. */
-#define NEAR 256u
 
 bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch)
 {
@@ -49,8 +47,7 @@ static void put_jump(const struct mt_calls_space *space, const struct mt_calls_m
 	put(piece, from, bytes, sizeof(bytes));
 }
 
-/* The first patch at an address of the file, or behind it. */
-static size_t find_patch(const struct mt_plan *plan, uint64_t address)
+size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address)
 {
 	size_t low = 0, high = plan->patches.count;
 
@@ -72,8 +69,9 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
 	const uint64_t start = piece->start - module->bias;
-	const size_t first = find_patch(plan, start > NEAR ? start - NEAR : 0);
-	const size_t end = find_patch(plan, start + piece->size + NEAR);
+	const size_t first =
+	    mt_calls_first_patch(plan, start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0);
+	const size_t end = mt_calls_first_patch(plan, start + piece->size + MT_CALLS_NEAR);
 	uint8_t dead[MT_PATCH_MAX_BYTES];
 
 	memset(dead, INT3, sizeof(dead));

@@ -218,6 +218,21 @@ static struct mt_error *show(struct mt_engine *base, pid_t pid, const struct mt_
 	return space ? mt_calls_show(engine_of(base), space, alone) : NULL;
 }
 
+static bool original(struct mt_engine *base, pid_t pid, uint64_t address, uint8_t *bytes,
+		     size_t size)
+{
+	const struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space && mt_calls_original(engine_of(base), space, address, bytes, size);
+}
+
+static struct mt_error *unmask(struct mt_engine *base, pid_t pid)
+{
+	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space ? mt_calls_unmask(engine_of(base), space) : NULL;
+}
+
 static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
 {
 	struct mt_calls_space *space = mt_calls_find_space(engine_of(base), parent);
@@ -524,6 +539,8 @@ static const struct mt_engine_text_ops text = {
     .let_go = mt_calls_let_go,
     .hide = hide,
     .show = show,
+    .original = original,
+    .unmask = unmask,
     .clean = clean,
     .pause = pause_thread,
     .missed = mt_calls_missed,

@@ -106,6 +106,7 @@ void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_call
 {
 	struct taking_out taking = {place->module->file->plan, place->off, why};
 
+	place->is_current = false;
 	take_out(&taking, patch);
 }
 
@@ -113,7 +114,33 @@ void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
 {
 	struct taking_out taking = {place->module->file->plan, place->held, MT_CALLS_OFF_BREAK};
 
+	place->is_current = false;
 	take_out(&taking, patch);
+}
+
+size_t mt_calls_next_held(const struct mt_calls_place *place, size_t from)
+{
+	const size_t count = place->module->file->plan->patches.count;
+	uint64_t eight;
+
+	for (; from < count && !place->held[from]; from++) {
+		while (from + sizeof(eight) <= count &&
+		       (memcpy(&eight, place->held + from, sizeof(eight)), !eight))
+			from += sizeof(eight);
+		if (from >= count || place->held[from])
+			break;
+	}
+	return from < count ? from : count;
+}
+
+void mt_calls_patches_release(struct mt_calls_place *place)
+{
+	const size_t count = place->module->file->plan->patches.count;
+	const size_t first = mt_calls_next_held(place, 0);
+
+	if (first < count)
+		place->is_current = false;
+	memset(place->held + first, 0, count - first);
 }
 
 /* So many bytes differ that it is another file's code, or that another tool is at work in it: what

@@ -21,7 +21,9 @@ struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_
 	struct mt_calls_space *copy = mt_calls_space_copy(space, child);
 	struct mt_error *error = copy ? NULL : mt_error_no_memory();
 
-	for (size_t i = 0; !error && !space->hidden && i < copy->places.count; i++)
+	const bool is_patched = !space->hidden || space->masked;
+
+	for (size_t i = 0; !error && is_patched && i < copy->places.count; i++)
 		error = mt_calls_text_clean(engine, copy, &copy->places.items[i]);
 	mt_calls_space_unref(copy);
 	return error;
@@ -56,15 +58,21 @@ static void anchor(const struct mt_calls_engine *engine, const struct mt_calls_s
 
 struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
+	bool is_aside;
+
 	if (space->hidden)
 		return NULL;
 	space->hidden = true;
 	anchor(engine, space, mt_calls_anchor);
 	space->hidden_tsc = mt_clock_tsc();
-	mt_array_each (place, &space->places)
-		mt_try(mt_calls_text_clean(engine, space, place));
-	mt_try(leave_trampolines(engine, space));
-	mt_try(mt_calls_leave_interrupted(engine, space));
+	mt_try(mt_calls_mask(engine, space, &is_aside));
+	if (!space->masked)
+		mt_array_each (place, &space->places)
+			mt_try(mt_calls_text_clean(engine, space, place));
+	if (!is_aside) {
+		mt_try(leave_trampolines(engine, space));
+		mt_try(mt_calls_leave_interrupted(engine, space));
+	}
 	anchor(engine, space, mt_calls_anchor);
 	return NULL;
 }
@@ -91,6 +99,7 @@ struct showing {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	const struct mt_engine_alone *alone;
+	bool was_masked;
 	MT_ARRAY(uint64_t) standing; /* where threads do, or will when a signal handler returns */
 };
 
@@ -250,31 +259,61 @@ static bool is_stepped_in(const struct mt_engine_alone *alone, const struct mt_c
 	return lies_in(alone->functions, alone->function_count, module->start, module->end);
 }
 
+static struct mt_error *hold_patch(const struct showing *showing, struct mt_calls_place *place,
+				   size_t index)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
+	const uint64_t start = patch->address + module->bias;
+
+	if (way_of(showing, module, patch) != CLEAR)
+		mt_calls_patch_hold(place, index);
+	else if (lies_in(showing->alone->places, showing->alone->place_count, start, start + 1) &&
+		 mt_calls_cover(showing->space, place, index))
+		return mt_error_no_memory();
+	return NULL;
+}
+
+/* Those in whose pages somebody is. */
+static struct mt_error *hold_near(const struct showing *showing, struct mt_calls_place *place,
+				  const bool *pages)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+	const size_t count = (module->end - module->start) / PAGE + 1;
+	const bool *page = pages;
+	size_t next = 0;
+
+	while ((page = memchr(page, 1, count - (size_t)(page - pages)))) {
+		const uint64_t start =
+		    module->start - module->bias + (uint64_t)(page++ - pages) * PAGE;
+		const size_t first =
+		    mt_calls_first_patch(plan, start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0);
+		const size_t end = mt_calls_first_patch(plan, start + PAGE + MT_CALLS_NEAR);
+
+		for (next = next > first ? next : first; next < end; next++)
+			if (!is_aside(module, &plan->patches.items[next], pages))
+				mt_try(hold_patch(showing, place, next));
+	}
+	return NULL;
+}
+
 /* Those that need one that stays out do as well. */
 static struct mt_error *hold_patches_at(const struct showing *showing, struct mt_calls_place *place,
 					const bool *pages)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
+	const size_t count = plan->patches.count;
 	const bool is_stepped = is_stepped_in(showing->alone, module);
 
-	memset(place->held, 0, plan->patches.count);
-	for (size_t i = 0; i < plan->patches.count; i++) {
-		const struct mt_patch *patch = &plan->patches.items[i];
-		const uint64_t start = patch->address + module->bias;
-
-		if (!is_stepped && is_aside(module, patch, pages))
-			continue;
-		if (way_of(showing, module, patch) != CLEAR)
-			mt_calls_patch_hold(place, i);
-		else if (lies_in(showing->alone->places, showing->alone->place_count, start,
-				 start + 1) &&
-			 mt_calls_cover(showing->space, place, i))
-			return mt_error_no_memory();
-	}
-	for (size_t i = 0; i < plan->patches.count; i++)
-		if (place->held[i] &&
-		    way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
+	mt_calls_patches_release(place);
+	if (!is_stepped)
+		mt_try(hold_near(showing, place, pages));
+	for (size_t i = 0; is_stepped && i < count; i++)
+		mt_try(hold_patch(showing, place, i));
+	for (size_t i = 0; (i = mt_calls_next_held(place, i)) < count; i++)
+		if (way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
 		    mt_calls_miss(showing->space, place, i))
 			return mt_error_no_memory();
 	return NULL;
@@ -354,8 +393,13 @@ static struct mt_error *show(struct showing *showing)
 		qsort(showing->standing.items, showing->standing.count, sizeof(uint64_t), compare);
 	hold_lines(showing);
 	mt_array_each (place, &space->places) {
+		bool done = false;
+
 		mt_try(hold_patches(showing, place));
-		mt_try(mt_calls_text_write(showing->engine, space, place));
+		if (showing->was_masked)
+			mt_try(mt_calls_text_update(showing->engine, space, place, &done));
+		if (!done)
+			mt_try(mt_calls_text_write(showing->engine, space, place));
 	}
 	return record_standing(showing);
 }
@@ -363,11 +407,12 @@ static struct mt_error *show(struct showing *showing)
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone)
 {
-	struct showing showing = {.engine = engine, .space = space, .alone = alone};
+	struct showing showing = {
+	    .engine = engine, .space = space, .alone = alone, .was_masked = space->masked};
 
 	if (!space->hidden)
 		return NULL;
-	space->hidden = false;
+	space->hidden = space->masked = false;
 	space->missed.count = space->covered.count = 0;
 	anchor(engine, space, mt_calls_note_resumed);
 	for (const struct mt_calls_thread *thread = engine->threads; thread;

@@ -28,15 +28,32 @@ static bool begins(const uint8_t *there, uint8_t byte)
 	return *there == byte || *there == INT3;
 }
 
-static bool is_in(const struct mt_calls_space *space, const struct mt_calls_module *module,
-		  const struct mt_patch *patch, const uint8_t *memory)
+bool mt_calls_piece_holds(const struct mt_calls_piece *piece, uint64_t address, size_t length)
 {
-	const uint64_t start = module->start - module->bias;
+	return address >= piece->start && address + length <= piece->start + piece->size;
+}
+
+bool mt_calls_piece_has_patch(const struct mt_calls_piece *piece,
+			      const struct mt_calls_module *module, size_t index)
+{
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
 	const uint64_t jump = patch->hole ? patch->hole : patch->address;
-	const uint8_t *there = memory + (patch->address - start);
-	const uint8_t *jump_there = memory + (jump - start);
+
+	return mt_calls_piece_holds(piece, patch->address + module->bias, patch->length) &&
+	       mt_calls_piece_holds(piece, jump + module->bias, MT_PATCH_JUMP_BYTES);
+}
+
+bool mt_calls_is_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
+			size_t index, const struct mt_calls_piece *piece)
+{
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
+	const uint64_t jump = patch->hole ? patch->hole : patch->address;
 	int32_t distance;
 
+	if (!mt_calls_piece_has_patch(piece, module, index))
+		return false;
+	const uint8_t *there = piece->bytes + (patch->address + module->bias - piece->start);
+	const uint8_t *jump_there = piece->bytes + (jump + module->bias - piece->start);
 	if (patch->hole &&
 	    !(begins(there, SHORT_JUMP) &&
 	      patch->address + MT_PATCH_SHORT_BYTES + (uint64_t)(int64_t)(int8_t)there[1] ==
@@ -49,8 +66,9 @@ static bool is_in(const struct mt_calls_space *space, const struct mt_calls_modu
 }
 
 bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
-			  const uint8_t *memory, bool *patches)
+			  uint8_t *memory, bool *patches)
 {
+	const struct mt_calls_piece piece = {module->start, module->end - module->start, memory};
 	const size_t count = module->file->plan->patches.count;
 	const bool *one = patches;
 	bool any = false;
@@ -58,7 +76,7 @@ bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_ca
 	while ((one = memchr(one, 1, count - (size_t)(one - patches)))) {
 		const size_t i = (size_t)(one++ - patches);
 
-		patches[i] = is_in(space, module, &module->file->plan->patches.items[i], memory);
+		patches[i] = mt_calls_is_intact(space, module, i, &piece);
 		any |= patches[i];
 	}
 	return any;

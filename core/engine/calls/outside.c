@@ -236,7 +236,7 @@ struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_cal
 	return error;
 }
 
-static bool is_ours(struct mt_calls_space *space, uint64_t address)
+bool mt_calls_is_ours(struct mt_calls_space *space, uint64_t address)
 {
 	if (mt_calls_place_of_room(space, address) || address - space->agent < MT_AGENT_BYTES)
 		return true;
@@ -260,7 +260,7 @@ static bool leave(void *context, struct user_regs_struct *registers)
 
 	outside->in_left |=
 	    mt_calls_left_holds(outside->space->left, MT_CALLS_LEFT_CODE, registers->rip);
-	if (!is_ours(outside->space, registers->rip))
+	if (!mt_calls_is_ours(outside->space, registers->rip))
 		return false;
 	row = row_at(outside->space, registers->rip, &place);
 	if (row && put_back(outside->engine, outside->space, row, registers))

@@ -100,6 +100,8 @@ typedef bool mt_calls_move(void *context, struct user_regs_struct *registers);
  * out that may run on.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   mt_calls_move *move, void *context, bool *is_whole);
+/* Code of ours lies at ADDRESS. */
+bool mt_calls_is_ours(struct mt_calls_space *space, uint64_t address);
 /* They stand where they do in effect: the text is clean.  *inside: one is, or may be, in other code
  * of ours: a stub, the agent; *in_left: in what a killed tracer left. */
 struct mt_error *mt_calls_leave_trampolines(struct mt_calls_engine *engine,

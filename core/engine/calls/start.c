@@ -129,6 +129,7 @@ struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
 	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_array_each (place, &space->places) {
 		memset(place->off, MT_CALLS_OFF_REFUSED, place->module->file->plan->patches.count);
+		place->is_current = false;
 		if (!error)
 			error = mt_calls_text_write(engine, space, place);
 	}

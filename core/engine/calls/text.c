@@ -292,6 +292,7 @@ void mt_calls_text_note_written(struct mt_calls_space *space, struct mt_calls_pl
 			one->written = is_written && !one->held;
 	for (size_t i = 0; i < place->module->file->plan->patches.count; i++)
 		place->written[i] = is_written && mt_calls_is_on(place, i);
+	place->is_current = is_written;
 }
 
 /* Before the text changes for the first time: should we be killed in between, they go on all the

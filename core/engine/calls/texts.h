@@ -6,6 +6,8 @@
 #include "engine/calls/types.h"
 
 /* compose.c: what is to be in a text. */
+/* So far from a patch lies what belongs to it: a short jump leads to its hole. */
+#define MT_CALLS_NEAR 256u
 /* A part of a text, or all of it: the bytes of [start, start + size). */
 struct mt_calls_piece {
 	uint64_t start;
@@ -15,6 +17,8 @@ struct mt_calls_piece {
 /* Put our patches and breakpoints over the program's own bytes. */
 void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
 		      const struct mt_calls_piece *piece);
+/* The first patch at an address of the file, or behind it. */
+size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address);
 /* Whether a patch is to be there. */
 bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch);
 void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target);
@@ -75,7 +79,13 @@ struct mt_error *mt_calls_text_turn_from(struct mt_calls_engine *engine,
 /* Of the patches that were put into a text, by number, those remain in PATCHES that are in MEMORY,
  * which was read from there.  False: none are. */
 bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
-			  const uint8_t *memory, bool *patches);
+			  uint8_t *memory, bool *patches);
+/* Whether one is that was put there, as far as the PIECE tells. */
+bool mt_calls_is_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
+			size_t index, const struct mt_calls_piece *piece);
+bool mt_calls_piece_holds(const struct mt_calls_piece *piece, uint64_t address, size_t length);
+bool mt_calls_piece_has_patch(const struct mt_calls_piece *piece,
+			      const struct mt_calls_module *module, size_t index);
 /* Whether that is its mapping. */
 bool mt_calls_is_mapping_of(const struct mt_calls_module *module, const struct mt_map *map);
 /* Whether all of a text is mapped where it was, with whichever rights. */
@@ -100,11 +110,33 @@ const uint8_t *mt_calls_shown_again(const struct mt_calls_space *space,
 const uint8_t *mt_calls_shown_clean(const struct mt_calls_space *space,
 				    const struct mt_calls_place *place, const uint8_t *memory);
 
+/* mask.c */
+/* About to be hidden: where the target masks_reads(), it is by `masked`, with all patches in the
+ * text but those that threads are led out of now.  *is_aside: none is to be led out of anything.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_mask(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			       bool *is_aside);
+/* Take them out, as if it had been hidden without that.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_unmask(struct mt_calls_engine *engine, struct mt_calls_space *space);
+/* BYTES, read at ADDRESS, are the program's own where our patches are, if it is masked.  Whether
+ * some are of a text that may have patches. */
+bool mt_calls_original(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       uint64_t address, uint8_t *bytes, size_t size);
+/* Those patches alone are written that come or go, in a text that is known.  *done false: it has
+ * to be written as a whole.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_text_update(const struct mt_calls_engine *engine,
+				      struct mt_calls_space *space, struct mt_calls_place *place,
+				      bool *done);
+
 /* exclude.c */
 /* Leave out a patch, and those that need bytes of it. */
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why);
 /* The same until the next show(). */
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch);
+/* The first patch from FROM on that is held so; the number of all: none is. */
+size_t mt_calls_next_held(const struct mt_calls_place *place, size_t from);
+/* None is any more. */
+void mt_calls_patches_release(struct mt_calls_place *place);
 /* So many of the bytes in memory are not the file's that hardly any patch may be put there. */
 bool mt_calls_is_another(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 			 const struct mt_calls_module *module, const uint8_t *memory);

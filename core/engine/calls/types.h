@@ -115,6 +115,7 @@ struct mt_calls_place {
 	uint8_t *off;      /* by patch: enum mt_calls_off */
 	uint8_t *held;     /* by patch: not 0: nor is it until the next show() */
 	bool *written;     /* by patch: it is in the text */
+	bool is_current;   /* `written` follows from `off` and `held` */
 	uint8_t *shown;    /* see mt_calls_shown_keep(); NULL: not kept */
 	bool checked;      /* patches were left out whose bytes in memory are not the file's */
 	bool another;      /* hardly any are: nothing is patched */
@@ -314,6 +315,7 @@ struct mt_calls_space {
 	bool leaks_told;     /* that its leak check will fail */
 	bool unseen;         /* its mappings are not to be seen any more */
 	bool hidden;         /* nothing of ours is to be in the text */
+	bool masked;         /* hidden from who reads through the target, but still in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
 	bool attached;       /* it outlives us */
 	bool shared;    /* another process runs in it, or did, that its maker did not wait for */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "reads.h"
+
+#include "gdb.h"
+#include "inferior.h"
+#include "process/proc.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+static struct {
+	bool is_placed; /* ours are in GDB's table */
+	bool is_on;
+	bool is_sure;     /* so they are since the programs went on, and GDB reads by them */
+	bool has_text;    /* since then it has read some that may have been patched */
+	pthread_t thread; /* GDB's own: others read files alone */
+	pid_t heard;      /* whose memory was read last */
+} reads;
+
+/* Of which process DESCRIPTOR is the memory; 0: it is another file. */
+static pid_t process_of(int descriptor)
+{
+	char path[64], file[64];
+	int end = 0;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
+	ssize_t size = readlink(path, file, sizeof(file) - 1);
+	if (size <= 0)
+		return 0;
+	file[size] = 0;
+	if (sscanf(file, "/proc/%d/task/%*d/mem%n", &pid, &end) == 1 && end == size)
+		return pid;
+	return sscanf(file, "/proc/%d/mem%n", &pid, &end) == 1 && end == size ? pid : 0;
+}
+
+static struct mt_inferior *inferior_of(int descriptor)
+{
+	if (!pthread_equal(pthread_self(), reads.thread) || (!reads.is_on && reads.has_text))
+		return NULL;
+	reads.heard = process_of(descriptor);
+	struct mt_inferior *inferior = reads.heard ? mt_inferior_find(reads.heard) : NULL;
+
+	return inferior && inferior->live.session ? inferior : NULL;
+}
+
+static ssize_t hear_read(int descriptor, void *bytes, size_t size, off64_t at)
+{
+	const ssize_t done = pread64(descriptor, bytes, size, at);
+	const int errnum = errno;
+	/* What is beneath a breakpoint of its own is not kept. */
+	const struct mt_inferior *inferior =
+	    done > (reads.is_on ? 0 : 1) ? inferior_of(descriptor) : NULL;
+
+	if (inferior)
+		reads.has_text |= mt_session_original(inferior->live.session, inferior->live.pid,
+						      (uint64_t)at, bytes, (size_t)done);
+	errno = errnum;
+	return done;
+}
+
+static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_t at)
+{
+	const struct mt_inferior *inferior = reads.is_on ? inferior_of(descriptor) : NULL;
+
+	if (inferior) {
+		const PyGILState_STATE state = PyGILState_Ensure();
+
+		mt_error_destroy(mt_session_unmask(inferior->live.session, inferior->live.pid));
+		PyGILState_Release(state);
+	}
+	return pwrite64(descriptor, bytes, size, at);
+}
+
+/* The tables of relocations of GDB's program. */
+struct tables {
+	const ElfW(Sym) * symbols;
+	const char *names;
+	const ElfW(Rela) * relocations[2];
+	size_t bytes[2];
+};
+
+static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
+{
+	struct tables tables = {0};
+
+	for (; dynamic->d_tag != DT_NULL; dynamic++) {
+		/* Other loaders than glibc's leave them as they are in the file. */
+		const uint64_t at = dynamic->d_un.d_ptr < info->dlpi_addr
+					? dynamic->d_un.d_ptr + info->dlpi_addr
+					: dynamic->d_un.d_ptr;
+		const void *table = (const void *)at; /* NOLINT(performance-no-int-to-ptr) */
+
+		switch (dynamic->d_tag) {
+		case DT_SYMTAB:
+			tables.symbols = table;
+			break;
+		case DT_STRTAB:
+			tables.names = table;
+			break;
+		case DT_JMPREL:
+			tables.relocations[0] = table;
+			break;
+		case DT_PLTRELSZ:
+			tables.bytes[0] = dynamic->d_un.d_val;
+			break;
+		case DT_RELA:
+			tables.relocations[1] = table;
+			break;
+		case DT_RELASZ:
+			tables.bytes[1] = dynamic->d_un.d_val;
+			break;
+		default:
+			break;
+		}
+	}
+	return tables;
+}
+
+/* The table may have been made read-only by the loader. */
+static void put(uint64_t at, void *function, bool is_fixed)
+{
+	const uint64_t page = at & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	void *start = (void *)page; /* NOLINT(performance-no-int-to-ptr) */
+	void **entry = (void **)at; /* NOLINT(performance-no-int-to-ptr) */
+	const size_t size = at + sizeof(*entry) - page;
+
+	if (is_fixed && mprotect(start, size, PROT_READ | PROT_WRITE))
+		return;
+	*entry = function;
+	if (is_fixed)
+		mprotect(start, size, PROT_READ);
+}
+
+static bool is_in(const struct dl_phdr_info *info, uint32_t type, uint64_t address)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == type &&
+		    address - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+			info->dlpi_phdr[i].p_memsz)
+			return true;
+	return false;
+}
+
+static void place_in(const struct dl_phdr_info *info, const struct tables *tables)
+{
+	for (int i = 0; i < 2; i++) {
+		const ElfW(Rela) *one = tables->relocations[i];
+		const ElfW(Rela) *end = one ? one + tables->bytes[i] / sizeof(*one) : one;
+
+		for (; one < end; one++) {
+			const uint64_t type = ELF64_R_TYPE(one->r_info);
+			const char *name =
+			    tables->names + tables->symbols[ELF64_R_SYM(one->r_info)].st_name;
+			const uint64_t at = one->r_offset + info->dlpi_addr;
+			void *function = NULL;
+
+			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
+				continue;
+			if (strcmp(name, "pread64") == 0 || strcmp(name, "pread") == 0)
+				function = (void *)hear_read;
+			else if (strcmp(name, "pwrite64") == 0 || strcmp(name, "pwrite") == 0)
+				function = (void *)hear_write;
+			if (function)
+				put(at, function, is_in(info, PT_GNU_RELRO, at));
+		}
+	}
+}
+
+/* The first object is the program. */
+static int place(struct dl_phdr_info *info, size_t size, void *ignored)
+{
+	(void)size;
+	(void)ignored;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		const uint64_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		const struct tables tables =
+		    tables_of(info, (const ElfW(Dyn) *)at); /* NOLINT(performance-no-int-to-ptr) */
+
+		if (tables.symbols && tables.names)
+			place_in(info, &tables);
+	}
+	return 1;
+}
+
+/* By a byte where a thread stands. */
+static bool is_heard(pid_t pid)
+{
+	const pid_t lwp = mt_gdb_lwp();
+	struct user_regs_struct registers;
+
+	if (pid != mt_gdb_pid() || !lwp || ptrace(PTRACE_GETREGS, lwp, 0, &registers))
+		return false;
+	reads.heard = 0;
+	mt_auto(mt_py) PyObject *byte = mt_gdb_read_memory(registers.rip, 1);
+	PyErr_Clear();
+	return byte && reads.heard == pid;
+}
+
+bool mt_reads_begin(pid_t pid)
+{
+	/* With that its breakpoints are in the text all the time. */
+	if (mt_gdb_parameter("breakpoint always-inserted"))
+		return false;
+	if (!reads.is_placed) {
+		reads.is_placed = true;
+		reads.thread = pthread_self();
+		dl_iterate_phdr(place, NULL);
+	}
+	const bool was_on = reads.is_on;
+	reads.is_on = true;
+	if (is_heard(pid))
+		return true;
+	reads.is_on = was_on;
+	return false;
+}
+
+void mt_reads_end(void)
+{
+	reads.is_sure = reads.is_on;
+	reads.is_on = reads.has_text = false;
+}
+
+bool mt_reads_may_be_kept(void)
+{
+	return !reads.is_sure || reads.has_text;
+}
