@@ -117,9 +117,17 @@ static struct mt_error *on_new_objfile(PyObject *event)
 	char *path = name && name != Py_None ? mt_py_text(name) : NULL;
 
 	PyErr_Clear();
+	mt_py_breakpoints_changed(); /* GDB has some of its own in libraries */
 	struct mt_error *error = path ? mt_births_new_objfile(path) : NULL;
 	free(path);
 	return error;
+}
+
+static struct mt_error *on_breakpoint(PyObject *event)
+{
+	(void)event;
+	mt_py_breakpoints_changed();
+	return NULL;
 }
 
 static struct mt_error *on_prompt(PyObject *event)
@@ -147,6 +155,10 @@ static struct event {
     {"stop", on_stop, false},
     {"new_thread", on_new_thread, false},
     {"new_objfile", on_new_objfile, false},
+    {"clear_objfiles", on_breakpoint, false},
+    {"breakpoint_created", on_breakpoint, false},
+    {"breakpoint_modified", on_breakpoint, false},
+    {"breakpoint_deleted", on_breakpoint, false},
     {"exited", on_exited, false},
     {"inferior_deleted", on_inferior_deleted, false},
     {"before_prompt", on_prompt, false},

@@ -3,8 +3,8 @@
  * one; but not if that is a prefix without commands of its own, which is what our hooks are while
  * it runs.  A command that is deprecated is not in `help user-defined`.
  *
- * The bodies are blocks of Python: behind a line that is a command GDB looks at the frame, which
- * fails at a process that was killed. */
+ * Behind a line that is a command GDB looks at the frame, which fails at a process that was killed.
+ * So where no frame is needed the bodies are blocks of Python, which take 50 us longer. */
 #include "hooks.h"
 
 #include "gdb.h"
@@ -14,9 +14,12 @@
 
 #include <string.h>
 
+#define COMMAND "_mtrace-hook"
+
 struct hook {
 	const char *name;
 	struct mt_error *(*run)(void);
+	bool has_frame; /* whoever has a process at all */
 	PyObject *veil; /* the prefix; what is defined over it refers to it */
 };
 
@@ -38,6 +41,13 @@ static struct mt_error *on_next(void)
 	return mt_pristine_expect(MT_RESUMPTION_NEXT);
 }
 
+/* To a place of its own, perhaps. */
+static struct mt_error *on_until(void)
+{
+	mt_py_breakpoints_changed();
+	return on_next();
+}
+
 static struct mt_error *on_continue(void)
 {
 	mt_try(mt_inferiors_continue());
@@ -52,11 +62,11 @@ static struct mt_error *on_detach(void)
 static struct mt_error *on_define(void);
 
 static struct hook hooks[] = {
-    {"hook-stop", on_stop, NULL},         {"hook-step", on_step, NULL},
-    {"hook-stepi", on_step, NULL},        {"hook-next", on_next, NULL},
-    {"hook-nexti", on_next, NULL},        {"hook-until", on_next, NULL},
-    {"hook-continue", on_continue, NULL}, {"hook-detach", on_detach, NULL},
-    {"hook-define", on_define, NULL},     {"hookpost-define", mt_hooks_unveil, NULL},
+    {"hook-stop", on_stop, true, NULL},          {"hook-step", on_step, true, NULL},
+    {"hook-stepi", on_step, true, NULL},         {"hook-next", on_next, true, NULL},
+    {"hook-nexti", on_next, true, NULL},         {"hook-until", on_until, true, NULL},
+    {"hook-continue", on_continue, false, NULL}, {"hook-detach", on_detach, false, NULL},
+    {"hook-define", on_define, false, NULL},     {"hookpost-define", mt_hooks_unveil, false, NULL},
 };
 
 #define HOOK_COUNT (sizeof(hooks) / sizeof(hooks[0]))
@@ -81,19 +91,22 @@ static struct mt_error *define(const char *name, const char *body)
 	return nothing ? mt_gdb_executef(NULL, "define %s\n%s\nend", name, body) : mt_py_error();
 }
 
-static void append_call(struct mt_str *text, const char *name)
+static void append_call(struct mt_str *text, const struct hook *hook)
 {
-	mt_str_appendf(text, "__import__('mtrace')._hook('%s')\n", name);
+	mt_str_appendf(text,
+		       hook->has_frame ? COMMAND " %s\n" : "__import__('mtrace')._hook('%s')\n",
+		       hook->name);
 }
 
 /* USERS is what the user's own hook does. */
-static struct mt_error *define_ours(const char *name, const char *users)
+static struct mt_error *define_ours(const struct hook *hook, const char *users)
 {
 	mt_auto(mt_str) struct mt_str body = {0}, ignored = {0};
+	const char *name = hook->name;
 
-	mt_str_append(&body, "python\n");
-	append_call(&body, name);
-	mt_str_appendf(&body, "end\n%s", users);
+	mt_str_append(&body, hook->has_frame ? "" : "python\n");
+	append_call(&body, hook);
+	mt_str_appendf(&body, "%s%s", hook->has_frame ? "" : "end\n", users);
 	if (body.failed)
 		return mt_error_no_memory();
 	mt_try(define(name, body.text));
@@ -127,13 +140,47 @@ static bool is_in(const char *shown, const char *name)
 	       (strstr(shown, command.text) || strstr(shown, prefix.text));
 }
 
-/* The call of ours in the text; NULL: it has none. */
-static const char *find_call(const char *text, const char *name)
+/* What is behind ours in the text; NULL: it has none. */
+static const char *behind_call(const char *text, const struct hook *hook)
 {
 	mt_auto(mt_str) struct mt_str call = {0};
 
-	append_call(&call, name);
-	return call.text && text ? strstr(text, call.text) : NULL;
+	append_call(&call, hook);
+	const char *ours = call.text && text ? strstr(text, call.text) : NULL;
+	const char *end = ours ? strchr(ours, '\n') + 1 : NULL;
+	if (!end || hook->has_frame)
+		return end;
+	end = strstr(end, "end\n");
+	return end ? end + strlen("end\n") : NULL;
+}
+
+static PyObject *invoke(PyObject *self, PyObject *arguments)
+{
+	(void)self;
+	return mt_hooks_run(NULL, PyTuple_GetItem(arguments, 0));
+}
+
+/* What bodies call; nobody is told of it. */
+static struct mt_error *define_command(void)
+{
+	static PyMethodDef definition = {"invoke", invoke, METH_VARARGS, NULL};
+	static PyObject *command;
+	mt_auto(mt_str) struct mt_str ignored = {0};
+
+	if (command)
+		return NULL;
+	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, NULL);
+	mt_auto(mt_py) PyObject *attributes =
+	    function ? Py_BuildValue("{s:O}", "invoke", function) : NULL;
+	mt_auto(mt_py) PyObject *class =
+	    attributes ? mt_py_class("Hook", "Command", attributes) : NULL;
+	mt_auto(mt_py) PyObject *number = mt_py_gdb("COMMAND_OBSCURE");
+	command = class && number ? PyObject_CallFunction(class, "sO", COMMAND, number) : NULL;
+	if (!command)
+		return mt_py_error();
+	mt_try(mt_gdb_execute("maintenance deprecate " COMMAND, &ignored));
+	/* Whoever uses it first is told that it is deprecated. */
+	return mt_gdb_execute(COMMAND " nothing", &ignored);
 }
 
 struct mt_error *mt_hooks_define(void)
@@ -143,16 +190,17 @@ struct mt_error *mt_hooks_define(void)
 	mt_try(mt_gdb_execute("show user", &all));
 	if (all.failed)
 		return mt_error_no_memory();
+	mt_try(define_command());
 	veiled = false;
 	for (size_t i = 0; i < HOOK_COUNT; i++) {
 		const char *name = hooks[i].name, *body = "";
 		mt_auto(mt_str) struct mt_str shown = {0};
 
-		if (find_call(all.text, name))
+		if (behind_call(all.text, &hooks[i]))
 			continue;
 		if (all.text && is_in(all.text, name))
 			mt_try(read_body(name, &shown, &body));
-		mt_try(define_ours(name, body));
+		mt_try(define_ours(&hooks[i], body));
 	}
 	defined = true;
 	return NULL;
@@ -174,15 +222,13 @@ static struct mt_error *veil(struct hook *hook)
 static struct mt_error *withdraw(struct hook *hook)
 {
 	mt_auto(mt_str) struct mt_str shown = {0};
-	const char *body;
+	const char *body = "";
 
 	mt_try(read_body(hook->name, &shown, &body));
-	const char *ours = find_call(body, hook->name);
-	const char *users = ours ? strstr(ours, "end\n") : NULL;
+	const char *users = behind_call(body, hook);
 
 	if (!users)
 		return NULL;
-	users += strlen("end\n");
 	return users[strspn(users, "\n")] ? define(hook->name, users) : veil(hook);
 }
 

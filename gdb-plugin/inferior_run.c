@@ -116,7 +116,7 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 		return begin(inferior, pid);
 	/* Killed from elsewhere: GDB finds out when it goes on, unless it is to insert something.
 	 */
-	if (mt_proc_has_ended(pid)) {
+	if (!mt_gdb_target_stands_still(pid) && mt_proc_has_ended(pid)) {
 		withdraw_from(inferior);
 		return NULL;
 	}

@@ -24,23 +24,77 @@ static enum mt_resumption expected;
 static struct mt_live_alone stepped; /* functions: on the stack, at the last expectation of NEXT */
 static struct mt_live_alone listed;  /* places: of GDB's breakpoints, when it was asked last */
 
+/* A frame on the stack. */
+struct noted {
+	uint64_t pc, stack;
+};
+
+/* The whole stack at the last `next`, behind which came no other resumption: the frames of then
+ * that are still there have those behind them that they had. */
+static struct {
+	pid_t lwp; /* of which thread; 0: of none */
+	MT_ARRAY(struct noted) frames;
+} noted;
+
+static struct mt_error *look_at(PyObject *frame, struct noted *out)
+{
+	mt_auto(mt_py) PyObject *pc = PyObject_CallMethod(frame, "pc", NULL);
+	mt_auto(mt_py) PyObject *value =
+	    pc ? PyObject_CallMethod(frame, "read_register", "s", "rsp") : NULL;
+	mt_auto(mt_py) PyObject *stack = value ? PyNumber_Long(value) : NULL;
+
+	if (!stack)
+		return mt_py_error();
+	out->pc = PyLong_AsUnsignedLongLongMask(pc);
+	out->stack = PyLong_AsUnsignedLongLongMask(stack);
+	return NULL;
+}
+
+/* Where the last two of FRAMES are in the former stack, the second of them; 0: nowhere. */
+static size_t find_in_former(const struct noted *frames, size_t count)
+{
+	for (size_t i = 1; count >= 2 && i < noted.frames.count; i++)
+		if (memcmp(&noted.frames.items[i - 1], &frames[count - 2], 2 * sizeof(*frames)) ==
+		    0)
+			return i;
+	return 0;
+}
+
+/* Unwinding all of a deep stack takes many times as long as GDB's own step. */
 static struct mt_error *note_stack(void)
 {
+	const pid_t lwp = mt_gdb_lwp();
 	PyObject *frame = mt_py_call_gdb("newest_frame", "()");
+	MT_ARRAY(struct noted) frames = {0};
 	struct mt_error *error = NULL;
+	size_t former = 0;
 
-	for (size_t i = 0; frame && frame != Py_None && !error && i < MOST_FRAMES; i++) {
-		mt_auto(mt_py) PyObject *pc = PyObject_CallMethod(frame, "pc", NULL);
-		/* A call may be its function's last instruction. */
-		error =
-		    pc ? mt_live_add_function(&stepped, PyLong_AsUnsignedLongLongMask(pc) - (i > 0))
-		       : mt_py_error();
+	while (frame && frame != Py_None && !error && !former && frames.count < MOST_FRAMES) {
+		struct noted one;
+
+		error = look_at(frame, &one);
+		if (!error && mt_array_push(&frames, one))
+			error = mt_error_no_memory();
+		/* Not the innermost: it moves. */
+		if (!error && lwp == noted.lwp && frames.count > 2)
+			former = find_in_former(frames.items, frames.count);
 		PyObject *older = PyObject_CallMethod(frame, "older", NULL);
 		Py_DECREF(frame);
 		frame = older;
 	}
 	Py_XDECREF(frame);
 	PyErr_Clear();
+	for (size_t i = former + 1; former && !error && i < noted.frames.count; i++)
+		if (mt_array_push(&frames, noted.frames.items[i]))
+			error = mt_error_no_memory();
+	mt_array_deinit(&noted.frames);
+	noted.frames.items = frames.items;
+	noted.frames.count = frames.count;
+	noted.frames.capacity = frames.capacity;
+	noted.lwp = error ? 0 : lwp;
+	/* A call may be its function's last instruction. */
+	for (size_t i = 0; !error && i < frames.count; i++)
+		error = mt_live_add_function(&stepped, frames.items[i].pc - (i > 0));
 	return error;
 }
 
@@ -67,10 +121,19 @@ static struct mt_error *add_all(const struct mt_live_alone *from, struct mt_live
 	return NULL;
 }
 
-/* GDB has no list of all its breakpoints, those for a moment too, but prints one. */
+/* GDB has no list of all its breakpoints, those for a moment too, but prints one.  `next` and
+ * `nexti` bring none that are elsewhere than those that it always has. */
 static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 {
 	static pid_t told; /* why it is not recorded */
+	static pid_t listed_pid;
+	static unsigned long listed_at; /* so many changes of breakpoints */
+	const unsigned long changes = mt_py_breakpoint_changes();
+	const bool can_change = mt_gdb_debugger()->triggers.count > 0;
+
+	if (expected == MT_RESUMPTION_NEXT && pid == listed_pid && changes == listed_at)
+		return add_all(&listed, alone);
+	listed_pid = 0;
 	mt_auto(mt_str) struct mt_str text = {0};
 	const char *with = mt_gdb_parameter("print address") ? "" : "with print address on -- ";
 
@@ -86,8 +149,11 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 	}
 	mt_try(add_all(&listed, alone));
 	/* This one tells GDB that the block of a watched variable was left. */
-	if (!text.text || !strstr(text.text, "watchpoint scope"))
+	if (!text.text || !strstr(text.text, "watchpoint scope")) {
+		listed_pid = can_change ? 0 : pid;
+		listed_at = changes;
 		return NULL;
+	}
 	expected = MT_RESUMPTION_STEP;
 	if (told == pid)
 		return NULL;
@@ -142,6 +208,7 @@ static struct mt_error *add_breakpoints(struct mt_live *live, bool is_followed,
 	mt_try(is_followed ? add_all(&listed, alone) : add_listed(live->pid, alone));
 	if (!is_followed && !mt_gdb_parameter("breakpoint always-inserted"))
 		return NULL;
+	mt_try(mt_session_unmask(live->session, live->pid));
 	return live->target->ops->each_map(live->target, live->pid, add_inserted, &inserted);
 }
 
@@ -149,6 +216,8 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 {
 	struct mt_live_alone none = {0}, *alone = is_selected ? &stepped : &none;
 
+	if (is_selected && expected != MT_RESUMPTION_NEXT)
+		noted.lwp = 0;
 	if (is_selected && expected == MT_RESUMPTION_STEP)
 		return NULL;
 	stepped.places.count = stepped.told.count = 0;

@@ -264,6 +264,18 @@ static int hide_ours(void)
 	return all_breakpoints ? PyObject_SetAttrString(gdb, "breakpoints", ours) : -1;
 }
 
+static unsigned long breakpoint_changes;
+
+void mt_py_breakpoints_changed(void)
+{
+	breakpoint_changes++;
+}
+
+unsigned long mt_py_breakpoint_changes(void)
+{
+	return breakpoint_changes;
+}
+
 PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
 {
 	mt_auto(mt_py) PyObject *function = mt_py_function(stop, context);
@@ -274,6 +286,7 @@ PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
 	    class ? Py_BuildValue("{s:O}", "internal", Py_True) : NULL;
 	char location[32];
 
+	mt_py_breakpoints_changed();
 	snprintf(location, sizeof(location), "*0x%llx", (unsigned long long)address);
 	mt_auto(mt_py) PyObject *arguments =
 	    keywords && !hide_ours() ? Py_BuildValue("(s)", location) : NULL;
@@ -291,6 +304,7 @@ void mt_py_delete_breakpoint(PyObject *breakpoint)
 {
 	if (!breakpoint)
 		return;
+	mt_py_breakpoints_changed();
 	mt_auto(mt_py) PyObject *done =
 	    keeps_breakpoints ? NULL : PyObject_CallMethod(breakpoint, "delete", NULL);
 	PyErr_Clear();

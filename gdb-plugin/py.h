@@ -65,6 +65,10 @@ void *mt_py_context(PyObject *self);
 PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context);
 /* With the reference.  NULL is fine, and one that GDB has thrown away itself. */
 void mt_py_delete_breakpoint(PyObject *breakpoint);
+/* GDB's breakpoints may have changed: those above say so themselves. */
+void mt_py_breakpoints_changed(void);
+/* How often they have. */
+unsigned long mt_py_breakpoint_changes(void);
 /* From now on they are left to GDB, which exits and takes them out of what it lets go. */
 void mt_py_keep_breakpoints(void);
 

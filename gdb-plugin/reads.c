@@ -24,6 +24,7 @@ static struct {
 	bool has_text;    /* since then it has read some that may have been patched */
 	pthread_t thread; /* GDB's own: others read files alone */
 	pid_t heard;      /* whose memory was read last */
+	pid_t known;      /* GDB is heard to read its memory */
 } reads;
 
 /* Of which process DESCRIPTOR is the memory; 0: it is another file. */
@@ -220,10 +221,13 @@ bool mt_reads_begin(pid_t pid)
 	}
 	const bool was_on = reads.is_on;
 	reads.is_on = true;
-	if (is_heard(pid))
+	if (pid == reads.known)
 		return true;
-	reads.is_on = was_on;
-	return false;
+	if (is_heard(pid))
+		reads.known = pid;
+	else
+		reads.is_on = was_on;
+	return pid == reads.known;
 }
 
 void mt_reads_end(void)

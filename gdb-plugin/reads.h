@@ -3,8 +3,8 @@
  * pwrite64(2) on /proc/PID/mem by its table of imported functions, in which ours take their place.
  * So patches may stay in the program's text while people look at it (core/engine/calls/mask.c).
  *
- * A GDB that reaches memory in another way is not heard.  That is found out each time, and the
- * text is hidden by writing it, as in any other debugger. */
+ * A GDB that reaches memory in another way is not heard.  That is found out for each process, and
+ * its text is hidden by writing it, as in any other debugger. */
 #ifndef MT_GDB_PLUGIN_READS_H
 #define MT_GDB_PLUGIN_READS_H
 

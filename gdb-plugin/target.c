@@ -166,6 +166,13 @@ static bool dispatches_calls(struct mt_target *base, pid_t lwp)
 	return mt_ptrace_dispatches_calls(lwp);
 }
 
+bool mt_gdb_target_stands_still(pid_t lwp)
+{
+	errno = 0;
+	return ptrace(PTRACE_PEEKUSER, lwp, offsetof(struct user_regs_struct, rip), 0) != -1 ||
+	       !errno;
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -182,7 +189,7 @@ static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 	for (struct dirent *entry; !error && (entry = readdir(tasks));) {
 		pid_t lwp = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (lwp > 0 && !mt_proc_has_ended(lwp))
+		if (lwp > 0 && (mt_gdb_target_stands_still(lwp) || !mt_proc_has_ended(lwp)))
 			error = found(context, lwp);
 	}
 	closedir(tasks);

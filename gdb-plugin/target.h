@@ -16,6 +16,8 @@ typedef struct mt_error *mt_gdb_libraries_hook(void *context, pid_t lwp);
 
 struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
 				      struct mt_target **out);
+/* Of a thread of GDB's: else it runs, or has ended. */
+bool mt_gdb_target_stands_still(pid_t lwp);
 /* The process that is recorded. */
 void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
 /* It stands still, and goes on standing until this is ended: its memory may stay open. */

@@ -30,6 +30,7 @@
  *	order.c       a text changes so that it is a program's all the while
  *	swap.c        a text exchanged at once, by one that was made ready beside it
  *	hide.c        the text as it would be without us, for a while
+ *	mask.c        the same for whoever asks us what is in it
  *	shown.c       a text that is shown again as it was
  *
  *  breaks.h

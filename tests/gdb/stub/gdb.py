@@ -63,7 +63,8 @@ class events:
 
 
 for _name in ("cont", "stop", "new_thread", "new_objfile", "exited", "inferior_call",
-              "inferior_deleted", "before_prompt", "gdb_exiting"):
+              "inferior_deleted", "before_prompt", "gdb_exiting", "clear_objfiles",
+              "breakpoint_created", "breakpoint_modified", "breakpoint_deleted"):
     setattr(events, _name, Registry())
 
 commands, mi_commands, settings, functions, points = {}, {}, {}, {}, []
