@@ -253,10 +253,29 @@ static bool is_aside(const struct mt_calls_module *module, const struct mt_patch
 	       !(patch->hole && touches(module, patch->hole, MT_PATCH_JUMP_BYTES, pages));
 }
 
-/* Whoever steps in the program does not step in its libraries. */
-static bool is_stepped_in(const struct mt_engine_alone *alone, const struct mt_calls_module *module)
+/* Where the patches of functions are that are stepped through. */
+static void mark_functions(const struct mt_calls_module *module,
+			   const struct mt_engine_alone *alone, bool *pages)
 {
-	return lies_in(alone->functions, alone->function_count, module->start, module->end);
+	const struct mt_plan *plan = module->file->plan;
+	const uint64_t size = module->end - module->start;
+
+	for (size_t i = 0; i < alone->function_count; i++) {
+		const uint64_t address = alone->functions[i];
+		const uint32_t index = address - module->start < size
+					   ? mt_plan_function_at(plan, address - module->bias)
+					   : MT_PLAN_NOWHERE;
+
+		if (index == MT_PLAN_NOWHERE)
+			continue;
+		const struct mt_plan_function *function = &plan->functions.items[index];
+		const uint64_t start = function->start + module->bias - module->start;
+		const uint64_t end = function->end + module->bias - module->start + MT_CALLS_NEAR;
+		uint64_t at = start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0;
+
+		for (at /= PAGE; at <= (end < size ? end : size - 1) / PAGE; at++)
+			pages[at] = true;
+	}
 }
 
 static struct mt_error *hold_patch(const struct showing *showing, struct mt_calls_place *place,
@@ -305,13 +324,9 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
 	const size_t count = plan->patches.count;
-	const bool is_stepped = is_stepped_in(showing->alone, module);
 
 	mt_calls_patches_release(place);
-	if (!is_stepped)
-		mt_try(hold_near(showing, place, pages));
-	for (size_t i = 0; is_stepped && i < count; i++)
-		mt_try(hold_patch(showing, place, i));
+	mt_try(hold_near(showing, place, pages));
 	for (size_t i = 0; (i = mt_calls_next_held(place, i)) < count; i++)
 		if (way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
 		    mt_calls_miss(showing->space, place, i))
@@ -328,6 +343,7 @@ static struct mt_error *hold_patches(const struct showing *showing, struct mt_ca
 		return mt_error_no_memory();
 	mark_pages(module, showing->alone->places, showing->alone->place_count, pages);
 	mark_pages(module, showing->standing.items, showing->standing.count, pages);
+	mark_functions(module, showing->alone, pages);
 	struct mt_error *error = hold_patches_at(showing, place, pages);
 	free(pages);
 	return error;
