@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_EVENTS = 1 << 20 /* in memory */ };
-
 /* So many bytes runtime.systemstack() takes at the most. */
 #define MOST_OF_SWITCH 1024u
 
@@ -56,8 +54,7 @@ void mt_goroutines_destroy(struct mt_goroutines *goroutines)
 	}
 	mt_array_deinit(&goroutines->runs);
 	mt_array_deinit(&goroutines->notices);
-	mt_array_deinit(&goroutines->events);
-	mt_spill_deinit(&goroutines->spill);
+	mt_kept_events_deinit(&goroutines->events);
 	free(goroutines);
 }
 
@@ -91,8 +88,7 @@ static struct mt_error *begin_run(struct mt_goroutines *goroutines, struct mt_tr
 					     .tid = track->tid,
 					     .begin_ns = time_ns,
 					     .end_ns = time_ns,
-					     .first =
-						 goroutines->spilled + goroutines->events.count};
+					     .first = mt_kept_events_count(&goroutines->events)};
 
 	place->is_switching = false;
 	return mt_array_push(&goroutines->runs, run) ? mt_error_no_memory() : NULL;
@@ -134,15 +130,7 @@ static struct mt_error *keep(struct mt_goroutines *goroutines, const struct mt_e
 {
 	struct mt_goroutine_run *run = mt_array_last(&goroutines->runs);
 
-	if (goroutines->events.count == KEPT_EVENTS) {
-		mt_try(mt_spill_write(
-		    &goroutines->spill, goroutines->spilled * sizeof(*goroutines->events.items),
-		    goroutines->events.items, KEPT_EVENTS * sizeof(*goroutines->events.items)));
-		goroutines->spilled += KEPT_EVENTS;
-		goroutines->events.count = 0;
-	}
-	if (mt_array_push(&goroutines->events, *event))
-		return mt_error_no_memory();
+	mt_try(mt_kept_events_add(&goroutines->events, event));
 	run->count++;
 	if (event->time_ns > run->end_ns)
 		run->end_ns = event->time_ns;

@@ -4,8 +4,8 @@
 #ifndef MT_DECODE_GOROUTINES_PRIVATE_H
 #define MT_DECODE_GOROUTINES_PRIVATE_H
 
-#include "base/spill.h"
 #include "decode/goroutines.h"
+#include "decode/kept_events.h"
 
 /* Where all stacks end, as far as rebuilds know. */
 #define MT_GOROUTINE_TOP (1ull << 46)
@@ -41,9 +41,7 @@ struct mt_goroutines {
 	struct mt_goroutine *by_id;
 	MT_ARRAY(struct mt_goroutine_run) runs;
 	MT_ARRAY(struct mt_goroutine_notice) notices;
-	MT_ARRAY(struct mt_event) events; /* behind the first `spilled` */
-	uint64_t spilled;
-	struct mt_spill spill;
+	struct mt_kept_events events;
 };
 
 #endif

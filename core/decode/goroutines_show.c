@@ -32,23 +32,6 @@ static bool is_function(const struct mt_goroutine_run *run, uint64_t address, co
 	       (!found[length] || found[length] == '.');
 }
 
-static struct mt_error *read_events(struct mt_goroutines *goroutines, uint64_t first,
-				    struct mt_event *out, size_t count)
-{
-	const size_t size = sizeof(*out);
-	size_t spilled = 0;
-
-	if (first < goroutines->spilled) {
-		spilled = goroutines->spilled - first < count ? goroutines->spilled - first : count;
-		mt_try(mt_spill_read(&goroutines->spill, first * size, out, spilled * size));
-	}
-	if (count > spilled)
-		memcpy(out + spilled,
-		       goroutines->events.items + (first + spilled - goroutines->spilled),
-		       (count - spilled) * size);
-	return NULL;
-}
-
 /* One goroutine while it is put out. */
 struct showing {
 	struct mt_goroutines *goroutines;
@@ -118,7 +101,8 @@ static struct mt_error *push_run(struct showing *showing, const struct mt_gorout
 	showing->left.kind = 0;
 	for (uint64_t done = 0, count; done < run->count; done += count) {
 		count = run->count - done < MT_DECODE_BATCH ? run->count - done : MT_DECODE_BATCH;
-		mt_try(read_events(showing->goroutines, run->first + done, events, (size_t)count));
+		mt_try(mt_kept_events_read(&showing->goroutines->events, run->first + done, events,
+					   (size_t)count));
 		mt_try(push_events(showing, run, events, (size_t)count));
 	}
 	return NULL;
@@ -176,7 +160,7 @@ static struct mt_error *give_name(struct mt_goroutines *goroutines, struct mt_go
 	const char *name = one->start ? name_at(run, one->start) : NULL;
 
 	if (!name && run->count) {
-		mt_try(read_events(goroutines, run->first, &event, 1));
+		mt_try(mt_kept_events_read(&goroutines->events, run->first, &event, 1));
 		if (event.kind == MT_EVENT_ENTRY && MT_GOROUTINE_TOP - event.from <= FIRST_BELOW)
 			name = name_at(run, event.to);
 	}
