@@ -198,6 +198,22 @@ uint64_t mt_call_sites_find(struct mt_call_sites *sites, struct mt_space *space,
 	return found;
 }
 
+/* Data between instructions may have hidden it: are the bytes before the address those of a call
+ * (Intel SDM vol. 2, CALL: E8 and four bytes, FF /2 and up to five)? */
+static bool may_follow_call(struct mt_space *space, uint64_t address)
+{
+	uint8_t bytes[7];
+
+	if (mt_space_read(space, address - sizeof(bytes), bytes, sizeof(bytes)) != sizeof(bytes))
+		return true;
+	if (bytes[2] == 0xe8)
+		return true;
+	for (size_t i = 0; i + 1 < sizeof(bytes); i++)
+		if (bytes[i] == 0xff && (bytes[i + 1] >> 3 & 7) == 2)
+			return true;
+	return false;
+}
+
 struct mt_call_before mt_call_sites_before(struct mt_call_sites *sites, struct mt_space *space,
 					   uint64_t return_address)
 {
@@ -208,7 +224,8 @@ struct mt_call_before mt_call_sites_before(struct mt_call_sites *sites, struct m
 		mt_array_each (site, &known->sites)
 			if (site->end == return_address && site->is_call)
 				return (struct mt_call_before){site->address, site->target};
-		return (struct mt_call_before){0};
+		return (struct mt_call_before){
+		    .address = may_follow_call(space, return_address) ? return_address - 1 : 0};
 	}
 	return (struct mt_call_before){
 	    .address = function->kind == MT_FUNCTION_UNKNOWN ? 0 : return_address - 1};

@@ -76,12 +76,13 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	return mt_slice_pass_thread(self, which);
 }
 
-/* A goroutine's are of any thread, but at the very times. */
+/* A goroutine's are of any thread, but at the very times, and so are a coroutine's. */
 static bool is_shown_here(const struct mt_hits_filter *filter, const struct mt_decode_hit *hit,
 			  const struct mt_instant *what)
 {
-	return mt_tid_is_goroutine(filter->tid) ? hit->note->time_ns == what->time_ns
-						: hit->hit.tid == filter->tid;
+	return mt_tid_is_goroutine(filter->tid) || mt_tid_is_fiber(filter->tid)
+		   ? hit->note->time_ns == what->time_ns
+		   : hit->hit.tid == filter->tid;
 }
 
 /* A trigger's hits in a thread come in their order. */

@@ -8,6 +8,8 @@
  *	values.c       which values were recorded with calls
  *	goroutines.c   tracks of goroutines: events away from threads
  *	goroutines_show.c  and together again
+ *	fibers.c       tracks of coroutines, away from threads likewise
+ *	kept_events.c  what is put together later
  *	hits.c         triggers' hits: their track, and the program's reasons
  *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
@@ -41,6 +43,7 @@ struct mt_track {
 	int tid;
 	struct mt_process_thread *thread;
 	struct mt_rebuild *rebuild;
+	struct mt_fibers *fibers;          /* NULL: coroutines lie on it */
 	const struct mt_pt_stream *stream; /* AUX data of the thread's own; NULL: something else */
 	struct mt_epoch *epoch;            /* whose names the rebuild uses */
 	size_t next_note;
@@ -81,6 +84,8 @@ struct mt_decode_run {
 	MT_ARRAY(const char *) counter_names;
 	MT_ARRAY(struct mt_said) said;
 	uint64_t last_call_id;
+	uint32_t fiber_count; /* that were shown */
+	pid_t fibers_thread;  /* whose coroutines are being shown; 0: none */
 	bool has_side_tracks; /* those of notes were put out */
 	bool timed;           /* times of events and of the sideband can be compared */
 	uint64_t bytes_total;

@@ -2,6 +2,7 @@
 /* A track is one thread's rebuild of slices, with what the sideband says of the thread: whose
  * names are true at which time, and the notes (signals, triggers, snapshots, the end), each put in
  * where it belongs among the events. */
+#include "decode/fibers.h"
 #include "decode/goroutines.h"
 
 #include <string.h>
@@ -31,6 +32,11 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	if (!track)
 		return mt_error_no_memory();
 
+	struct mt_error *error = NULL;
+
+	if (run->options->goroutines && !run->options->tid && !run->options->goroutine &&
+	    !run->goroutines && run->rebuild_ops == &mt_rebuild_from_calls)
+		error = mt_fibers_create(run, &track->fibers);
 	const struct mt_rebuild_options options = {
 	    .thread = {.pid = thread->pid,
 		       .tid = tid,
@@ -40,9 +46,13 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,
+	    .fibers =
+		track->fibers ? mt_fibers_taker(track->fibers, track) : (struct mt_fiber_taker){0},
 	};
-	struct mt_error *error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
+	if (!error)
+		error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
 	if (error) {
+		mt_fibers_destroy(track->fibers);
 		free(track);
 		return error;
 	}
@@ -51,6 +61,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	HASH_ADD_INT(run->tracks, tid, track);
 	if (!track->hh.tbl) {
 		mt_rebuild_destroy(track->rebuild);
+		mt_fibers_destroy(track->fibers);
 		free(track);
 		return mt_error_no_memory();
 	}
@@ -69,6 +80,7 @@ void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track)
 {
 	HASH_DEL(run->tracks, track);
 	mt_rebuild_destroy(track->rebuild);
+	mt_fibers_destroy(track->fibers);
 	free(track);
 }
 
@@ -296,6 +308,8 @@ struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *tra
 		mt_try(push_note(run, track, note));
 	}
 	mt_try(mt_rebuild_finish(track->rebuild));
+	if (track->fibers)
+		mt_try(mt_fibers_show(track->fibers));
 	mt_track_destroy(run, track);
 	return NULL;
 }

@@ -267,6 +267,9 @@ static struct mt_error *thread(void *self, const struct mt_thread *which)
 	struct mt_words_filter *filter = self;
 
 	filter->thread = *which;
+	/* What a coroutine says is said by its thread. */
+	if (filter->run->fibers_thread)
+		filter->thread.tid = filter->run->fibers_thread;
 	return mt_slice_pass_thread(self, which);
 }
 

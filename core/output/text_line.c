@@ -503,6 +503,8 @@ void mt_text_thread(struct mt_str *out, struct mt_text_style *style, const struc
 		mt_str_append(cell, "Track");
 	else if (mt_tid_is_goroutine(thread->tid))
 		mt_str_append(cell, "Goroutine");
+	else if (mt_tid_is_fiber(thread->tid))
+		mt_str_append(cell, "Coroutine");
 	else
 		mt_str_appendf(cell, "Thread %d", thread->tid);
 	if (thread->name) {

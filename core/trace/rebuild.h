@@ -29,6 +29,15 @@ extern const struct mt_rebuild_ops mt_rebuild_from_branches;
  * segment.  Inlined functions report nothing, so they have no slices.  sp_stack.c. */
 extern const struct mt_rebuild_ops mt_rebuild_from_calls;
 
+/* Takes what a thread does on the stacks of coroutines, which then has no part in its own slices.
+ * FIBER counts these stacks, from 1 on; 0: a mark or a gap, which all of them get.  IS_START: the
+ * event enters the first function of a coroutine.  Errors: whatever; push returns them. */
+struct mt_fiber_taker {
+	struct mt_error *(*take)(void *self, uint32_t fiber, const struct mt_event *event,
+				 bool is_start);
+	void *self;
+};
+
 struct mt_rebuild_options {
 	struct mt_thread thread;
 	struct mt_slice_sink sink;
@@ -39,6 +48,10 @@ struct mt_rebuild_options {
 	struct mt_recorded_values *values;
 	/* The last of struct mt_slice's call_id that was given; NULL: none are. */
 	uint64_t *last_call_id;
+	/* Of call events.  `take` NULL: a coroutine's slices lie on the thread's. */
+	struct mt_fiber_taker fibers;
+	/* The thread whose open calls' arguments count; 0: `thread`. */
+	pid_t open_calls_of;
 };
 
 /* Errors: NO_MEMORY. */

@@ -45,9 +45,17 @@ static inline bool mt_tid_is_goroutine(pid_t tid)
 {
 	return tid >= MT_GOROUTINE_TIDS;
 }
+/* And so do stacks of coroutines. */
+#define MT_FIBER_TIDS 100000000
+#define MT_FIBER_TID(number)                                                                       \
+	((pid_t)(MT_FIBER_TIDS + (number) % (MT_GOROUTINE_TIDS - MT_FIBER_TIDS)))
+static inline bool mt_tid_is_fiber(pid_t tid)
+{
+	return tid >= MT_FIBER_TIDS && tid < MT_GOROUTINE_TIDS;
+}
 static inline bool mt_tid_is_track(pid_t tid)
 {
-	return tid >= MT_HITS_TID && !mt_tid_is_goroutine(tid);
+	return tid >= MT_HITS_TID && tid < MT_FIBER_TIDS;
 }
 
 /* A thread of which samples of its stack were taken, and no calls seen.  A slice stands for a frame

@@ -67,6 +67,10 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
 	struct mt_sp_region *region = mt_sp_owner(stack, sp), *old;
 	ptrdiff_t index = region ? mt_sp_find(region, sp) : -1;
 
+	if (region && region->fiber) {
+		mt_sp_leave_fiber(stack, region, event);
+		return;
+	}
 	if (index >= 0 && region->frames.items[index].function == function) {
 		mt_sp_switch(stack, region, sp, false);
 		mt_sp_unwind(stack, sp);

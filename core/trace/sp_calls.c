@@ -110,6 +110,40 @@ static void begin_made(struct mt_sp_stack *stack, struct mt_sp_frame *top,
 	top->inlines++;
 }
 
+bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
+			const struct mt_sp_frame *top)
+{
+	const uint64_t return_address = mt_event_return_address(event);
+
+	return return_address && event->from < top->sp &&
+	       call_before(stack, return_address)->caller == top->function;
+}
+
+#define OF_GO "runtime."
+
+/* musl's has no mark. */
+static bool is_restorer(const struct mt_function *function)
+{
+	return function->flags & MT_FUNCTION_SIGNAL_RETURN ||
+	       strcmp(function->name, "__restore_rt") == 0;
+}
+
+bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const uint64_t return_address = mt_event_return_address(event);
+
+	if (!return_address)
+		return stack->has_returns;
+	stack->has_returns = true;
+	const struct mt_sp_cached_call *call = call_before(stack, return_address);
+	if (call->call.address || call->made)
+		return false;
+	const struct mt_function *target = mt_rebuild_function_at(&stack->base, return_address);
+	/* Go's runtime begins goroutines so, which are no thread's. */
+	return target->kind != MT_FUNCTION_UNKNOWN && !is_restorer(target) &&
+	       !is_restorer(call->caller) && strncmp(target->name, OF_GO, sizeof(OF_GO) - 1) != 0;
+}
+
 void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 		       const struct mt_inline_span *span)
 {

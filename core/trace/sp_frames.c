@@ -191,10 +191,17 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 
 	if (!region || !mt_sp_fits(region, sp))
 		region = shown_below(stack, sp);
+	if (!region && stack->current && stack->current->fiber && sp > stack->current->base &&
+	    sp - stack->current->base <= MT_SP_REACH)
+		region = stack->current;
 	if (!region)
 		region = mt_sp_region_create(stack, sp ? sp - 1 : 0);
 	if (!region)
 		return;
+	if (region->fiber) {
+		mt_sp_frames_of_fiber(stack, region, events, count);
+		return;
+	}
 	/* Handlers on other stacks have returned from then. */
 	if (!stack->current || (innermost && mt_sp_is_shown(stack, region)))
 		mt_sp_switch(stack, region, sp, false);

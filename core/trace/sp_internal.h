@@ -4,6 +4,7 @@
  *	sp_stack.c    takes events; entries and rets
  *	sp_calls.c    where calls come from: call sites, tail calls, inlined calls around them
  *	sp_region.c   the stacks of a thread, and which one an event is on
+ *	sp_fibers.c   stacks of coroutines, which have tracks of their own
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
  *	sp_values.c   arguments and results
@@ -27,6 +28,10 @@
  * known by where it lies.  The first stack stays shown; another shows its frames on top of it, and
  * when control leaves it for a third they are ended (UNWOUND) and begun again (INFERRED) when it
  * goes on.  A handler's stack lies on top of whatever it interrupted.
+ *
+ * Where coroutines are wanted apart, a stack is one's if control came to it by a switch: the ret of
+ * a function that was entered on another stack, or the entry of a function that no call leads back
+ * from.  Of such a stack the thread keeps only which functions are open, to know the next switch.
  *
  * A stack may move: Go copies one that is too small, and the function that asked for more of it
  * begins anew (AGAIN).  Its frames go with it.
@@ -91,13 +96,24 @@ struct mt_sp_kept_calls {
 	size_t capacity;
 };
 
+/* A stack that coroutines run on, one after the other perhaps: known until the program ends,
+ * however much is lost in between. */
+struct mt_sp_fiber {
+	uint64_t base, lowest; /* of the stack pointers seen on it */
+	uint32_t number;
+};
+
 /* One stack. */
 struct mt_sp_region {
 	uint64_t base;                       /* the highest stack pointer seen on it */
 	MT_ARRAY(struct mt_sp_frame) frames; /* outermost first: sp falls */
 	size_t hidden;                       /* that many of them have no slice */
 	bool handler;                        /* a signal's handler runs on it */
-	uint64_t left;                       /* the larger, the later control left it */
+	struct mt_sp_fiber *fiber;           /* who takes what lies on it; NULL: the thread */
+	/* By which control came to it: the event is the fiber's, unless a coroutine begins then.
+	 * `kind` 0: none. */
+	struct mt_event arrival;
+	uint64_t left; /* the larger, the later control left it */
 };
 
 struct mt_sp_cached_site {
@@ -147,7 +163,17 @@ struct mt_sp_stack {
 	/* The stacks that are shown, each on top of the one before. */
 	struct mt_sp_region *layers[MT_SP_LAYERS];
 	size_t layer_count;
+
+	MT_ARRAY(struct mt_sp_fiber *) fibers; /* by base, rising */
+	uint32_t fiber_count;
+	const struct mt_function *switcher; /* has switched, for certain */
+	bool has_begun;                     /* the thread was seen before */
+	bool has_returns;                   /* entries have return addresses */
 };
+
+/* A new stack is switched to by a ret to its first function, whose own return address lies above,
+ * perhaps with some words between. */
+enum { MT_SP_START_SLACK = 64 };
 
 static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 {
@@ -218,6 +244,45 @@ void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 /* Is it the same function, or a part of it that the compiler put elsewhere? */
 bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *other);
 
+/* ENTRY: did TOP's own code call? */
+bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
+			const struct mt_sp_frame *top);
+/* Does ENTRY enter the first function of a stack, to which it was jumped: one that returns to no
+ * call? */
+bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event);
+
+/* sp_fibers.c: all but the first only where options.fibers are taken. */
+void mt_sp_give_to_all(struct mt_sp_stack *stack, const struct mt_event *event); /* or not */
+/* Also VALUE events that wait for it. */
+void mt_sp_give(struct mt_sp_stack *stack, const struct mt_sp_fiber *fiber,
+		const struct mt_event *event);
+/* ENTRY, and is_start(). */
+void mt_sp_start_fiber(struct mt_sp_stack *stack, const struct mt_event *event);
+/* ENTRY on a stack that is a fiber's. */
+void mt_sp_enter_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+		       const struct mt_event *event, bool is_start);
+/* LEAVE by which control is switched to it, where nothing is known of it. */
+void mt_sp_arrive_at_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			   const struct mt_event *event);
+/* LEAVE, or AGAIN, likewise. */
+void mt_sp_leave_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+		       const struct mt_event *event);
+/* FRAME events, likewise. */
+void mt_sp_frames_of_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			   const struct mt_event *events, size_t count);
+/* FUNCTION was entered on the current stack, and leaves at SP on another: is that a switch, and no
+ * longjmp() to an outer frame that was not seen? */
+bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp);
+/* Control was switched to REGION: it is a fiber's, unless it is the thread's own. */
+void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp);
+/* ENTRY on REGION: a handler's belongs to what it interrupted, and so does what nothing is known
+ * of. */
+void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
+		      bool is_new);
+/* The known one that SP is on; NULL: none. */
+struct mt_sp_fiber *mt_sp_known_fiber(const struct mt_sp_stack *stack, uint64_t sp);
+void mt_sp_forget_fibers(struct mt_sp_stack *stack);
+
 /* sp_region.c */
 /* The known stack that holds SP, or could have grown to there; NULL: none. */
 struct mt_sp_region *mt_sp_owner(const struct mt_sp_stack *stack, uint64_t sp);
@@ -234,6 +299,12 @@ void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64
 void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region);
 /* Control is on the layer below, if there is one. */
 void mt_sp_drop_layer(struct mt_sp_stack *stack);
+/* It is the current one, whatever is shown. */
+void mt_sp_go_to(struct mt_sp_stack *stack, struct mt_sp_region *region);
+/* Those from REGION on, if it is one, are no layers any more. */
+void mt_sp_hide(struct mt_sp_stack *stack, const struct mt_sp_region *region);
+/* The one with the nearest base below SP; NULL: none. */
+struct mt_sp_region *mt_sp_below(const struct mt_sp_stack *stack, uint64_t sp);
 void mt_sp_forget_regions(struct mt_sp_stack *stack);
 
 /* sp_again.c */

@@ -24,10 +24,12 @@ struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 	const struct mt_recorded_open_call *calls[MT_RECORDED_OPEN_CALLS];
 	const size_t count =
-	    stack->lost
-		? 0
-		: mt_recorded_values_open_calls(rebuild->options.values,
-						rebuild->options.thread.tid, snapshot, calls);
+	    stack->lost ? 0
+			: mt_recorded_values_open_calls(rebuild->options.values,
+							rebuild->options.open_calls_of
+							    ? rebuild->options.open_calls_of
+							    : rebuild->options.thread.tid,
+							snapshot, calls);
 	uint32_t depth = 0;
 
 	if (!mt_sp_keep_calls(stack))

@@ -100,7 +100,8 @@ struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t bas
 	if (stack->regions.count == MT_SP_REGIONS) {
 		do
 			victim = stack->next_victim++ % stack->regions.count;
-		while (mt_sp_is_shown(stack, stack->regions.items[victim]));
+		while (mt_sp_is_shown(stack, stack->regions.items[victim]) ||
+		       stack->regions.items[victim] == stack->current);
 		mt_array_deinit(&stack->regions.items[victim]->frames);
 		free(stack->regions.items[victim]);
 		take_out(stack, victim);
@@ -208,6 +209,28 @@ void mt_sp_drop_layer(struct mt_sp_stack *stack)
 	hide_top_layer(stack);
 	stack->current = stack->layers[stack->layer_count - 1];
 	update_floor(stack);
+}
+
+void mt_sp_go_to(struct mt_sp_stack *stack, struct mt_sp_region *region)
+{
+	if (region == stack->current)
+		return;
+	stack->current = region;
+	region->left = ++stack->switches;
+	update_floor(stack);
+}
+
+void mt_sp_hide(struct mt_sp_stack *stack, const struct mt_sp_region *region)
+{
+	while (mt_sp_is_shown(stack, region))
+		hide_top_layer(stack);
+}
+
+struct mt_sp_region *mt_sp_below(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	size_t index = lower_bound(stack, sp);
+
+	return index ? stack->regions.items[index - 1] : NULL;
 }
 
 void mt_sp_forget_regions(struct mt_sp_stack *stack)

@@ -6,9 +6,6 @@
 #include <string.h>
 
 enum {
-	/* A new stack is switched to by a ret to its first function, whose own return address
-	 * lies above, perhaps with some words between. */
-	START_SLACK = 64,
 	/* The red zone, and the least that the kernel puts on the stack for a handler: a signal
 	 * frame with the FXSAVE area (arch/x86/include/uapi/asm/sigcontext.h). */
 	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
@@ -28,6 +25,8 @@ static void deinit(struct mt_rebuild *rebuild)
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
 	mt_sp_forget_regions(stack);
+	mt_sp_forget_fibers(stack);
+	mt_array_deinit(&stack->fibers);
 	mt_array_deinit(&stack->regions);
 	mt_array_deinit(&stack->owners);
 	mt_array_deinit(&stack->root_places);
@@ -135,15 +134,31 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 	uint64_t sp = event->from;
 	struct mt_sp_region *current = stack->current;
 	struct mt_sp_region *region = mt_sp_owner(stack, sp);
+	const struct mt_sp_frame *top = current ? mt_sp_top(current) : NULL;
+	bool is_new = false;
 
+	/* Frames may be large. */
+	if (top && sp > stack->floor && top->sp - sp <= MT_SP_REACH &&
+	    mt_sp_is_called_by(stack, event, top)) {
+		if (current->fiber)
+			mt_sp_enter_fiber(stack, current, event, false);
+		else
+			enter(stack, event);
+		return;
+	}
 	if (!region || !mt_sp_fits(region, sp)) {
-		region = current && sp > current->base && sp - current->base <= MT_SP_FAR
-			     ? current
-			     : mt_sp_region_create(stack, sp);
+		is_new = !current || sp <= current->base || sp - current->base > MT_SP_FAR;
+		region = is_new ? mt_sp_region_create(stack, sp) : current;
 		if (!region)
 			return;
 	}
 	mt_sp_raise_base(stack, region, sp);
+	if (stack->base.options.fibers.take)
+		mt_sp_join_fiber(stack, region, sp, is_new);
+	if (region->fiber) {
+		mt_sp_enter_fiber(stack, region, event, false);
+		return;
+	}
 	if (mt_sp_is_shown(stack, region)) {
 		mt_sp_switch(stack, region, sp, false);
 		enter(stack, event);
@@ -160,10 +175,17 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 
 static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event)
 {
-	const struct mt_sp_region *region = stack->current;
+	struct mt_sp_region *region = stack->current;
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
-	if (top && top->sp - event->from <= MT_SP_FAR && event->from > stack->floor)
+	if (stack->base.options.fibers.take && !(top && top->sp == event->from) &&
+	    mt_sp_is_start(stack, event) && stack->has_begun)
+		mt_sp_start_fiber(stack, event);
+	else if (region && region->fiber && event->from > stack->floor &&
+		 mt_sp_fits(region, event->from) && event->from <= region->base)
+		mt_sp_enter_fiber(stack, region, event, false);
+	else if (top && !region->fiber && top->sp - event->from <= MT_SP_FAR &&
+		 event->from > stack->floor)
 		enter(stack, event);
 	else
 		enter_far(stack, event);
@@ -204,15 +226,31 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 /* A function that switches stacks reports its entry on one and its ret on another.  Its frame
  * stays where it is: that is where the other stack will go on.  Had OWNER been left in the same
  * way, it would have a frame at SP: so it is left to an outer frame, or another stack begins. */
-static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owner, uint64_t sp)
+static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owner,
+			    const struct mt_event *event, const struct mt_function *function)
 {
 	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
+	const bool wants_fibers = stack->base.options.fibers.take;
+	const uint64_t sp = event->from;
+	const bool is_elsewhere = !top || owner != stack->current || sp < top->sp;
+	const bool is_switch = wants_fibers && is_elsewhere && mt_sp_is_switch(stack, function, sp);
 
-	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= START_SLACK)
+	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= MT_SP_START_SLACK) {
 		owner->frames.count = 0;
-	else if (!top || sp < top->sp)
-		owner = mt_sp_region_create(stack, sp + START_SLACK);
+	} else if (!top || sp < top->sp) {
+		if (wants_fibers && !is_switch)
+			return;
+		owner = mt_sp_region_create(stack, sp + MT_SP_START_SLACK);
+	}
 	if (!owner)
+		return;
+	if (is_switch)
+		mt_sp_switch_to_fiber(stack, owner, sp);
+	if (owner->fiber && owner->frames.count)
+		mt_sp_leave_fiber(stack, owner, event);
+	else if (owner->fiber)
+		mt_sp_arrive_at_fiber(stack, owner, event);
+	if (owner->fiber)
 		return;
 	mt_sp_switch(stack, owner, sp, false);
 	mt_sp_unwind(stack, sp);
@@ -230,34 +268,74 @@ static bool is_root(const struct mt_sp_stack *stack, const struct mt_sp_region *
 	return sp - current->base < end - sp;
 }
 
+/* Its first event in this segment. */
+static void leave_first(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	struct mt_sp_fiber *fiber =
+	    stack->base.options.fibers.take ? mt_sp_known_fiber(stack, event->from) : NULL;
+	struct mt_sp_region *region = mt_sp_region_create(stack, fiber ? fiber->base : 0);
+
+	if (!region)
+		return;
+	region->fiber = fiber;
+	if (fiber) {
+		mt_sp_leave_fiber(stack, region, event);
+		return;
+	}
+	mt_sp_switch(stack, region, event->from, false);
+	leave_unseen(stack, event);
+}
+
+/* At SP is OWNER's frame FRAME. */
+static void leave_known(struct mt_sp_stack *stack, struct mt_sp_region *owner, size_t frame,
+			const struct mt_event *event)
+{
+	const struct mt_sp_frame *top = stack->current ? mt_sp_top(stack->current) : NULL;
+	const uint64_t sp = event->from;
+
+	/* Both wait in the function that switches. */
+	if (stack->base.options.fibers.take && top && owner != stack->current &&
+	    top->function == owner->frames.items[frame].function &&
+	    mt_sp_is_switch(stack, top->function, sp))
+		mt_sp_switch_to_fiber(stack, owner, sp);
+	if (owner->fiber) {
+		mt_sp_leave_fiber(stack, owner, event);
+		return;
+	}
+	/* Where its stack was not shown, it was only waiting to end. */
+	const bool shown = mt_sp_is_shown(stack, owner);
+
+	mt_sp_switch(stack, owner, sp, true);
+	if (shown) {
+		mt_sp_unwind(stack, sp);
+		end_top(stack);
+	}
+}
+
 static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	uint64_t sp = event->from;
-	struct mt_sp_region *owner = mt_sp_owner(stack, sp);
-	const struct mt_sp_frame *top = stack->current ? mt_sp_top(stack->current) : NULL;
+	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
+	struct mt_sp_region *owner = mt_sp_owner(stack, sp), *current = stack->current;
+	const struct mt_sp_frame *top = current ? mt_sp_top(current) : NULL;
+	const ptrdiff_t frame = owner ? mt_sp_find(owner, sp) : -1;
 
-	if (stack->base.signal)
+	if (stack->base.signal && !(current && current->fiber))
 		mt_sp_wait_for_handler(stack);
-	if (owner && mt_sp_find(owner, sp) >= 0) {
-		/* Where its stack was not shown, it was only waiting to end. */
-		bool shown = mt_sp_is_shown(stack, owner);
-
-		mt_sp_switch(stack, owner, sp, true);
-		if (shown) {
-			mt_sp_unwind(stack, sp);
-			end_top(stack);
+	if (frame >= 0)
+		leave_known(stack, owner, (size_t)frame, event);
+	else if (top && top->function == function)
+		leave_by_switch(stack, owner, event, function);
+	else if (!current)
+		leave_first(stack, event);
+	else if (owner == current || is_root(stack, owner, sp))
+		current->fiber ? mt_sp_leave_fiber(stack, current, event)
+			       : leave_unseen(stack, event);
+	else if (owner && mt_sp_fits(owner, sp)) {
+		if (owner->fiber) {
+			mt_sp_leave_fiber(stack, owner, event);
+			return;
 		}
-	} else if (top && top->function == mt_rebuild_function_at(&stack->base, event->to)) {
-		leave_by_switch(stack, owner, sp);
-	} else if (!stack->current) {
-		owner = mt_sp_region_create(stack, 0);
-		if (owner)
-			mt_sp_switch(stack, owner, sp, false);
-		if (stack->current)
-			leave_unseen(stack, event);
-	} else if (owner == stack->current || is_root(stack, owner, sp)) {
-		leave_unseen(stack, event);
-	} else if (owner && mt_sp_fits(owner, sp)) {
 		mt_sp_switch(stack, owner, sp, false);
 		mt_sp_unwind(stack, sp);
 	}
@@ -268,8 +346,10 @@ static inline void leave(struct mt_sp_stack *stack, const struct mt_event *event
 	const struct mt_sp_region *region = stack->current;
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
-	if (top && top->sp == event->from && !stack->base.signal)
+	if (top && top->sp == event->from && !stack->base.signal && !region->fiber)
 		end_top(stack);
+	else if (top && top->sp == event->from && region->fiber)
+		mt_sp_leave_fiber(stack, stack->current, event);
 	else
 		leave_far(stack, event);
 }
@@ -290,6 +370,33 @@ static void resume(struct mt_sp_stack *stack)
 	if (stack->lost)
 		mt_rebuild_close_segment(&stack->base, 0);
 	mt_rebuild_open_segment(&stack->base);
+}
+
+static void signal_comes(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_sp_fiber *fiber = stack->current ? stack->current->fiber : NULL;
+
+	if (fiber) {
+		mt_sp_give(stack, fiber, event);
+		stack->base.signal = event->detail;
+	} else {
+		mt_rebuild_signal(&stack->base, event);
+	}
+	stack->signal_by = MT_SP_SIGNAL_EVENTS;
+}
+
+static void take_mark(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const struct mt_sp_fiber *fiber = stack->current ? stack->current->fiber : NULL;
+
+	if (fiber && event->detail == MT_MARK_TRIGGER) {
+		mt_sp_give(stack, fiber, event);
+		return;
+	}
+	mt_rebuild_mark(&stack->base, event);
+	mt_sp_give_to_all(stack, event);
+	if (event->detail == MT_MARK_EXEC)
+		mt_sp_forget_fibers(stack);
 }
 
 static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
@@ -327,17 +434,18 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 			i += frames - 1;
 			break;
 		case MT_EVENT_SIGNAL:
-			mt_rebuild_signal(rebuild, event);
-			stack->signal_by = MT_SP_SIGNAL_EVENTS;
+			signal_comes(stack, event);
 			break;
 		case MT_EVENT_MARK:
-			mt_rebuild_mark(rebuild, event);
+			take_mark(stack, event);
 			break;
 		case MT_EVENT_GAP:
 			gap(stack, event);
+			mt_sp_give_to_all(stack, event);
 			break;
 		}
 		stack->frames_up_to = frames_up_to;
+		stack->has_begun |= event->kind >= MT_EVENT_ENTRY || event->kind == MT_EVENT_GAP;
 		if (event->kind >= MT_EVENT_ENTRY && event->kind <= MT_EVENT_AGAIN)
 			stack->values.count = 0;
 	}

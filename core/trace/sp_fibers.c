@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stacks of coroutines, whatever switches between them: swapcontext(), boost.context, a program's
+ * own few instructions.  Events on such a stack go to who takes them (struct mt_fiber_taker), whose
+ * rebuild makes slices of them.  Here a stack has frames, without slices, as far as they tell where
+ * control goes.
+ *
+ * Evidence of a switch is
+ * - an entry of a function that returns to no call: what begins a stack pushes no return address,
+ * or that of code which is to be jumped to;
+ * - a ret of the function that was entered last, on another stack.  longjmp() does the same on one
+ *   stack, upwards; so where nothing is known of what lies above, only a function that has switched
+ *   before does so again.
+ * A far call alone is none: a frame may be large. */
+#include "trace/sp_internal.h"
+
+#include <string.h>
+
+/* ---- The stacks that are known ---- */
+
+static size_t lower_bound(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	size_t low = 0, high = stack->fibers.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stack->fibers.items[middle]->base < sp)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct mt_sp_fiber *mt_sp_known_fiber(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	const size_t index = lower_bound(stack, sp);
+	struct mt_sp_fiber *fiber;
+
+	if (index < stack->fibers.count) {
+		fiber = stack->fibers.items[index];
+		if (sp >= fiber->lowest || fiber->base - sp <= MT_SP_START_SLACK)
+			return fiber;
+	}
+	fiber = index ? stack->fibers.items[index - 1] : NULL;
+	return fiber && sp - fiber->base <= MT_SP_START_SLACK ? fiber : NULL;
+}
+
+/* NULL: no memory. */
+static struct mt_sp_fiber *fiber_at(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_fiber *fiber = mt_sp_known_fiber(stack, sp), **items;
+	const size_t index = lower_bound(stack, sp), count = stack->fibers.count;
+
+	if (fiber)
+		return fiber;
+	fiber = calloc(1, sizeof(*fiber));
+	if (!fiber || mt_array_reserve(&stack->fibers, count + 1)) {
+		free(fiber);
+		mt_rebuild_out_of_memory(&stack->base);
+		return NULL;
+	}
+	*fiber = (struct mt_sp_fiber){sp, sp, ++stack->fiber_count};
+	items = stack->fibers.items;
+	memmove(&items[index + 1], &items[index], (count - index) * sizeof(*items));
+	items[index] = fiber;
+	stack->fibers.count++;
+	return fiber;
+}
+
+void mt_sp_forget_fibers(struct mt_sp_stack *stack)
+{
+	mt_array_each (fiber, &stack->fibers)
+		free(*fiber);
+	stack->fibers.count = 0;
+}
+
+/* ---- What lies on them ---- */
+
+static void give(struct mt_sp_stack *stack, uint32_t number, const struct mt_event *event,
+		 bool is_start)
+{
+	const struct mt_fiber_taker *taker = &stack->base.options.fibers;
+
+	if (!stack->base.log.error)
+		mt_segment_log_fail(&stack->base.log,
+				    taker->take(taker->self, number, event, is_start));
+}
+
+void mt_sp_give_to_all(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	if (stack->base.options.fibers.take)
+		give(stack, 0, event, false);
+}
+
+static void give_values(struct mt_sp_stack *stack, const struct mt_sp_fiber *fiber,
+			const struct mt_event *event)
+{
+	const struct mt_sp_values *values = &stack->values;
+
+	for (size_t i = 0; values->sp == event->from && i < values->count; i++)
+		give(stack, fiber->number,
+		     &(struct mt_event){.time_ns = event->time_ns,
+					.kind = MT_EVENT_VALUE,
+					.flags = event->flags,
+					.from = values->sp,
+					.to = values->bits[i],
+					.detail = values->numbers[i]},
+		     false);
+}
+
+void mt_sp_give(struct mt_sp_stack *stack, const struct mt_sp_fiber *fiber,
+		const struct mt_event *event)
+{
+	give_values(stack, fiber, event);
+	give(stack, fiber->number, event, false);
+}
+
+static void give_arrival(struct mt_sp_stack *stack, struct mt_sp_region *region)
+{
+	if (region->arrival.kind)
+		give(stack, region->fiber->number, &region->arrival, false);
+	region->arrival.kind = 0;
+}
+
+/* What lies below SP, or AT it, is over. */
+static void go_on(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at)
+{
+	struct mt_sp_fiber *fiber = region->fiber;
+
+	mt_sp_go_to(stack, region);
+	if (stack->base.signal)
+		mt_sp_wait_for_handler(stack);
+	while (region->frames.count &&
+	       (mt_sp_top(region)->sp < sp || (at && mt_sp_top(region)->sp == sp)))
+		region->frames.count--;
+	if (!region->handler && sp < fiber->lowest)
+		fiber->lowest = sp;
+}
+
+void mt_sp_enter_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+		       const struct mt_event *event, bool is_start)
+{
+	const struct mt_sp_frame frame = {
+	    .function = mt_rebuild_function_at(&stack->base, event->to), .sp = event->from};
+
+	go_on(stack, region, event->from, true);
+	if (mt_array_push(&region->frames, frame))
+		mt_rebuild_out_of_memory(&stack->base);
+	if (!is_start)
+		give_arrival(stack, region);
+	region->arrival.kind = 0;
+	give_values(stack, region->fiber, event);
+	give(stack, region->fiber->number, event, is_start);
+}
+
+void mt_sp_arrive_at_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			   const struct mt_event *event)
+{
+	go_on(stack, region, event->from, true);
+	region->arrival = *event;
+}
+
+void mt_sp_leave_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+		       const struct mt_event *event)
+{
+	go_on(stack, region, event->from, event->kind == MT_EVENT_LEAVE);
+	mt_sp_raise_base(stack, region, event->from);
+	give_arrival(stack, region);
+	mt_sp_give(stack, region->fiber, event);
+}
+
+void mt_sp_frames_of_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
+			   const struct mt_event *events, size_t count)
+{
+	mt_sp_go_to(stack, region);
+	give_arrival(stack, region);
+	for (size_t i = 0; i < count; i++)
+		give(stack, region->fiber->number, &events[i], false);
+}
+
+/* ---- Switches ---- */
+
+/* The thread's slices on it, if it has any, end. */
+static void make_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
+{
+	mt_sp_hide(stack, region);
+	region->frames.count = 0;
+	region->handler = false;
+	region->fiber = fiber_at(stack, sp);
+	if (region->fiber)
+		mt_sp_raise_base(stack, region, region->fiber->base);
+}
+
+/* The one that SP is the beginning of. */
+static struct mt_sp_region *region_from(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_region *region = mt_sp_owner(stack, sp);
+
+	if (region && region->base - sp <= MT_SP_START_SLACK)
+		return region;
+	region = mt_sp_below(stack, sp);
+	if (!region || sp - region->base > MT_SP_START_SLACK)
+		return mt_sp_region_create(stack, sp);
+	mt_sp_raise_base(stack, region, sp);
+	return region;
+}
+
+void mt_sp_start_fiber(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	struct mt_sp_region *region = region_from(stack, event->from);
+
+	if (region && !region->fiber)
+		make_fiber(stack, region, event->from);
+	if (region && region->fiber)
+		mt_sp_enter_fiber(stack, region, event, true);
+}
+
+static bool has_switched(struct mt_sp_stack *stack, const struct mt_function *function)
+{
+	static const char *const known[] = {"swapcontext", "setcontext", "jump_fcontext",
+					    "ontop_fcontext"};
+	bool is_known = function == stack->switcher;
+
+	for (size_t i = 0; !is_known && i < sizeof(known) / sizeof(known[0]); i++)
+		is_known = strcmp(function->name, known[i]) == 0;
+	if (is_known)
+		stack->switcher = function;
+	return is_known;
+}
+
+bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp)
+{
+	const struct mt_sp_region *current = stack->current;
+
+	if (current->handler)
+		return false;
+	if (sp > current->base && sp - current->base <= MT_SP_REACH)
+		return has_switched(stack, function);
+	stack->switcher = function;
+	return true;
+}
+
+void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
+{
+	if (!region->fiber && stack->layer_count && stack->layers[0] != region)
+		make_fiber(stack, region, sp);
+}
+
+void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
+		      bool is_new)
+{
+	const bool handles = stack->base.signal && (is_new || region->handler);
+	const struct mt_sp_region *current = stack->current;
+	struct mt_sp_fiber *known = is_new && !handles ? mt_sp_known_fiber(stack, sp) : NULL;
+
+	if (known) {
+		region->fiber = known;
+		mt_sp_raise_base(stack, region, known->base);
+	} else if (current && region != current && (handles || (is_new && stack->layer_count))) {
+		region->fiber = current->fiber;
+		region->handler |= handles && region->fiber;
+	}
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Coroutines of C and C++ have tracks of their own, on which a call is one slice, however often
+control left its stack meanwhile."""
+import collections
+import json
+import pathlib
+import re
+
+import pytest
+
+CALL = re.compile(r"^ .*?  (?:\+\d+ )?(\w[\w:]*)(?:\([^)]*\))?(?: \(([^)]*)\))?(?:  | *$)", re.M)
+WAYS = ["contexts", "neighbours", "own", "thread", "again", "handled"]
+
+
+def record(run_mtdb, path, *command, stamps="sampled", words=()):
+    done = run_mtdb("run", "-e", "calls", "-o", path, f"--timestamps={stamps}", "--size", "64m", *words, "--", *command)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def tracks(text):
+    """{"Coroutine \\"coroutine 1 (work)\\"": its lines}"""
+    parts = re.split(r"^((?:Coroutine|Thread|Track) .*?) of process .*$", text, flags=re.M)
+    assert len(set(parts[1::2])) == len(parts[1::2])
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def calls_of(text):
+    """How often each function was called; no call began or ended where it was only left."""
+    calls = CALL.findall(text)
+    assert not [call for call in calls if re.search("inferred|unwound", call[1])], text
+    return collections.Counter(name for name, _ in calls)
+
+
+def own_counts(stdout):
+    """What each coroutine says of itself, and what the scheduler does."""
+    lines = stdout.strip().split("\n")
+    pairs = [re.findall(r"(\w+) (\d+)", line.partition(": ")[2] or line) for line in lines]
+    return [{name: int(number) for name, number in line} for line in pairs]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+def test_a_call_is_one_slice(compile, run_mtdb, tmp_path, way, stamps):
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    stdout = record(run_mtdb, tmp_path / "out.txt", program, way, "9", "6", stamps=stamps)
+    *coroutines, scheduler = own_counts(stdout)
+    found = tracks((tmp_path / "out.txt").read_text())
+    shown = {name: text for name, text in found.items() if name.startswith("Coroutine")}
+    assert len(shown) == len(coroutines) == 9
+    start = "own_coroutine" if way in ("own", "thread") else "coroutine"
+    switch = "switch_stacks" if way in ("own", "thread") else "swapcontext"
+    for (name, text), expected in zip(shown.items(), coroutines):
+        assert re.fullmatch(rf'Coroutine "coroutine \d+ \({start}\)"', name)
+        if way == "handled":  # what siglongjmp() leaves is unwound
+            text = re.sub(r"^.* (?:throw|siglongjmp|\w*longjmp\w*|catch) .*\n", "", text, flags=re.M)
+        calls = calls_of(text)
+        assert {name: calls[name] for name in expected} == expected
+        # Each waits in the function that switches, in the middle of in_middle().
+        assert len(re.findall(rf" in_middle .*\n.* leaf .*\n.* yield .*\n.* {switch} .*\n.* leaf ", text)) \
+            == expected["in_middle"]
+        assert not calls["turn"]
+    threads = "".join(text for name, text in found.items() if name.startswith("Thread"))
+    calls = calls_of(threads)
+    assert calls["turn"] == scheduler["turn"]
+    assert not calls["in_middle"] and not calls["leaf"] and not calls[start]
+    assert sum(text.count(" handle ") for text in shown.values()) == scheduler["handle"]
+
+
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+def test_large_frames_are_no_coroutines(compile, run_mtdb, tmp_path, stamps):
+    """Nor is longjmp() a switch."""
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    stdout = record(run_mtdb, tmp_path / "out.txt", program, "large", "1", "1", stamps=stamps)
+    text = (tmp_path / "out.txt").read_text()
+    assert list(tracks(text)) == [name for name in tracks(text) if name.startswith("Thread")]
+    calls = collections.Counter(name for name, _ in CALL.findall(text))
+    [expected, scheduler] = own_counts(stdout)
+    assert (calls["large"], calls["leaf"], calls["catch"]) \
+        == (expected["in_middle"], expected["leaf"], scheduler["catch"])
+
+
+def test_counted_once(compile, run_mtdb, tmp_path):
+    """Statistics count calls, and a single thread still has all that it did on its own track."""
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    recording = tmp_path / "kept.perf"
+    stdout = record(run_mtdb, tmp_path / "out.json", program, "contexts", "5", "7", words=["-r", recording])
+    *coroutines, scheduler = own_counts(stdout)
+    rows = json.loads(run_mtdb("stats", "--json", "-n", "0", recording).stdout)
+    calls = {row["name"]: row["calls"] for row in rows["functions"]}
+    assert calls["in_middle"] == sum(one["in_middle"] for one in coroutines)
+    assert calls["turn"] == scheduler["turn"]
+    events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
+    names = [event["args"]["name"] for event in events if event.get("name") == "thread_name"]
+    assert [name for name in names if name.startswith("coroutine")] \
+        == [f"coroutine {i} (coroutine)" for i in range(1, 6)]
+    tid = re.search(r"^Thread (\d+) ", run_mtdb("history", "-n", "1", recording).stdout, re.M)[1]
+    alone = run_mtdb("history", "-n", "100000", "-t", tid, recording).stdout
+    assert "Coroutine" not in alone and " in_middle " in alone
+
+
+def test_of_boost(compile, run_mtdb, tmp_path):
+    if not pathlib.Path("/usr/include/boost/context/fiber.hpp").exists():
+        pytest.skip("no boost.context here (package libboost-context-dev)")
+    program = compile("calls_boost.cpp", "-O1", "-g", "-lboost_context")
+    stdout = record(run_mtdb, tmp_path / "out.txt", program)
+    *coroutines, scheduler = own_counts(stdout)
+    found = tracks((tmp_path / "out.txt").read_text())
+    shown = [calls_of(text) for name, text in found.items() if name.startswith("Coroutine")]
+    assert [{name: calls[name] for name in coroutines[0]} for calls in shown] == coroutines
+    [thread] = [calls_of(text) for name, text in found.items() if name.startswith("Thread")]
+    assert thread["turn"] == scheduler["turn"] and not thread["in_middle"]
+
+
+def test_of_cxx20(compile, run_mtdb, tmp_path):
+    """These have no stacks: each resumption is a call."""
+    program = compile("calls_resumed.cpp", "-std=c++20", "-O1", "-g")
+    stdout = record(run_mtdb, tmp_path / "out.txt", program)
+    [expected] = own_counts(stdout)
+    text = (tmp_path / "out.txt").read_text()
+    assert "Coroutine" not in text
+    assert len(re.findall(r"  leaf\(int\) ", text)) == expected["leaf"]
+    assert len(re.findall(r"  counter\(int\) ", text)) == expected["counter"]
+    # Each is entered once before it is resumed, up to its first suspension.
+    resumed = re.findall(r"  counter\(.*\.actor\] ", text)
+    assert len(resumed) == expected["resumed"] + expected["counter"]
