@@ -24,6 +24,19 @@ void mt_decode_name_instant(const struct mt_decode_run *run, const struct mt_pro
 	mt_space_source_at(space, instant->address, &instant->source);
 }
 
+/* Right above it; 0: the recording does not say where it is. */
+static uint64_t own_stack_of(const struct mt_decode_run *run,
+			     const struct mt_process_thread *thread)
+{
+	for (size_t i = 0; i < thread->notes.count; i++) {
+		const struct mt_sideband *note = thread->notes.items[i];
+
+		if (mt_decode_note_of(run, note) == MT_NOTE_OWN_STACK)
+			return note->sample.address;
+	}
+	return 0;
+}
+
 static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
 {
 	struct mt_process_thread *thread = mt_processes_thread(run->processes, tid);
@@ -48,6 +61,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .last_call_id = &run->last_call_id,
 	    .fibers =
 		track->fibers ? mt_fibers_taker(track->fibers, track) : (struct mt_fiber_taker){0},
+	    .own_stack = track->fibers ? own_stack_of(run, thread) : 0,
 	};
 	if (!error)
 		error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);

@@ -41,7 +41,7 @@ struct mt_error *mt_proc_check(void)
 				  "-t proc proc /proc)");
 }
 
-uint64_t mt_proc_entry(pid_t pid)
+static uint64_t auxiliary_value(pid_t pid, uint64_t type)
 {
 	char path[64];
 	Elf64_auxv_t entries[64];
@@ -52,9 +52,19 @@ uint64_t mt_proc_entry(pid_t pid)
 	if (fd >= 0)
 		close(fd);
 	for (size_t i = 0; size > 0 && i < (size_t)size / sizeof(entries[0]); i++)
-		if (entries[i].a_type == AT_ENTRY)
+		if (entries[i].a_type == type)
 			return entries[i].a_un.a_val;
 	return 0;
+}
+
+uint64_t mt_proc_entry(pid_t pid)
+{
+	return auxiliary_value(pid, AT_ENTRY);
+}
+
+uint64_t mt_proc_stack(pid_t pid)
+{
+	return auxiliary_value(pid, AT_RANDOM);
 }
 
 int mt_proc_status_number(pid_t pid, const char *key)

@@ -241,9 +241,25 @@ bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *functi
 	return true;
 }
 
+/* Does SP lie where the thread's own stack is not? */
+static bool is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	const uint64_t own = stack->base.options.own_stack;
+
+	return own && (sp > own || own - sp > MT_SP_REACH);
+}
+
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
 {
-	if (!region->fiber && stack->layer_count && stack->layers[0] != region)
+	const bool is_other = stack->layer_count && stack->layers[0] != region;
+
+	if (!region->fiber && (stack->base.options.own_stack ? is_elsewhere(stack, sp) : is_other))
+		make_fiber(stack, region, sp);
+}
+
+void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
+{
+	if (mt_sp_known_fiber(stack, sp) || is_elsewhere(stack, sp))
 		make_fiber(stack, region, sp);
 }
 
@@ -257,7 +273,9 @@ void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 	if (known) {
 		region->fiber = known;
 		mt_sp_raise_base(stack, region, known->base);
-	} else if (current && region != current && (handles || (is_new && stack->layer_count))) {
+	} else if (!current) {
+		mt_sp_begin_on_fiber(stack, region, sp);
+	} else if (region != current && (handles || (is_new && stack->layer_count))) {
 		region->fiber = current->fiber;
 		region->handler |= handles && region->fiber;
 	}

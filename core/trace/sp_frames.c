@@ -180,6 +180,15 @@ static struct mt_sp_region *shown_below(const struct mt_sp_stack *stack, uint64_
 	return NULL;
 }
 
+static struct mt_sp_region *begin_region(struct mt_sp_stack *stack, uint64_t sp)
+{
+	struct mt_sp_region *region = mt_sp_region_create(stack, sp ? sp - 1 : 0);
+
+	if (region && stack->base.options.fibers.take)
+		mt_sp_begin_on_fiber(stack, region, sp);
+	return region;
+}
+
 static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_event *events,
 				 size_t count, bool innermost, bool outermost, bool go_on)
 {
@@ -195,7 +204,7 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 	    sp - stack->current->base <= MT_SP_REACH)
 		region = stack->current;
 	if (!region)
-		region = mt_sp_region_create(stack, sp ? sp - 1 : 0);
+		region = begin_region(stack, sp);
 	if (!region)
 		return;
 	if (region->fiber) {

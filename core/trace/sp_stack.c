@@ -271,14 +271,13 @@ static bool is_root(const struct mt_sp_stack *stack, const struct mt_sp_region *
 /* Its first event in this segment. */
 static void leave_first(struct mt_sp_stack *stack, const struct mt_event *event)
 {
-	struct mt_sp_fiber *fiber =
-	    stack->base.options.fibers.take ? mt_sp_known_fiber(stack, event->from) : NULL;
-	struct mt_sp_region *region = mt_sp_region_create(stack, fiber ? fiber->base : 0);
+	struct mt_sp_region *region = mt_sp_region_create(stack, 0);
 
 	if (!region)
 		return;
-	region->fiber = fiber;
-	if (fiber) {
+	if (stack->base.options.fibers.take)
+		mt_sp_begin_on_fiber(stack, region, event->from);
+	if (region->fiber) {
 		mt_sp_leave_fiber(stack, region, event);
 		return;
 	}

@@ -99,6 +99,26 @@ def test_counted_once(compile, run_mtdb, tmp_path):
     assert "Coroutine" not in alone and " in_middle " in alone
 
 
+@pytest.mark.parametrize("way", ["contexts", "own", "neighbours"])
+def test_behind_a_loss(compile, run_mtdb, tmp_path, way):
+    """A ring that holds the end alone: stacks are known by the switches, and the thread's by where
+    it lies."""
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "256k",
+                    "--", program, way, "3", "3000")
+    assert done.returncode == 0, done.stderr
+    found = tracks((tmp_path / "out.txt").read_text())
+    shown = {name: collections.Counter(name for name, _ in CALL.findall(text)) for name, text in found.items()}
+    assert sum(name.startswith("Coroutine") for name in shown) == 3
+    for name, calls in shown.items():
+        if name.startswith("Coroutine"):
+            assert calls["in_middle"] > 100 and not calls["turn"]
+        else:
+            assert not calls["in_middle"] and calls["turn"] > 300 and calls["main"] == 1
+    cut = [text for text in re.findall(r"^.* in_middle .*$", "".join(found.values()), re.M) if "unwound" in text]
+    assert not cut
+
+
 def test_of_boost(compile, run_mtdb, tmp_path):
     if not pathlib.Path("/usr/include/boost/context/fiber.hpp").exists():
         pytest.skip("no boost.context here (package libboost-context-dev)")

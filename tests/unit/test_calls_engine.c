@@ -118,7 +118,7 @@ static void end(struct world *world)
 
 static void give(struct world *world, int thread)
 {
-	assert_null(mt_calls_give_ring(&world->engine, &world->threads[thread]));
+	assert_null(mt_calls_give_ring(&world->engine, &world->threads[thread], true));
 	assert_non_null(world->threads[thread].rings);
 }
 

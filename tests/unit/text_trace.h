@@ -191,7 +191,8 @@ struct text_verb {
 static const char *const text_ends[] = {"stop", "syscall", "async", "filter", NULL};
 static const char *const text_gaps[] = {"overflow",    "aux",       "no-code", "bad",
 					"events-lost", "collision", "partial", NULL};
-static const char *const text_marks[] = {"trigger", "snapshot", "exit", "throttle", "exec", NULL};
+static const char *const text_marks[] = {"trigger",   "snapshot", "exit", "throttle",
+					 "own-stack", "exec",     NULL};
 
 static const struct text_verb text_verbs[] = {
     {"call", MT_EVENT_CALL, "ft", NULL},          {"return", MT_EVENT_RETURN, "ft", NULL},

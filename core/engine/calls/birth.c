@@ -92,7 +92,7 @@ static bool is_closed(const struct mt_error *error)
 
 static struct mt_error *give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
 {
-	struct mt_error *error = mt_calls_give_ring(engine, thread);
+	struct mt_error *error = mt_calls_give_ring(engine, thread, true);
 
 	if (!is_closed(error))
 		return error;

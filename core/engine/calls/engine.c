@@ -496,7 +496,7 @@ static struct mt_error *stopped(struct mt_engine *base, const struct mt_stop *st
 		return error;
 	if (!thread->rings && stop->kind != MT_STOP_EXEC &&
 	    thread->space->stage == MT_CALLS_LOADED && thread->space->rings) {
-		mt_try(mt_calls_give_ring(engine, thread));
+		mt_try(mt_calls_give_ring(engine, thread, true));
 		mt_try(engine->target->ops->get_registers(engine->target, stop->lwp, &registers));
 	}
 	mt_calls_anchor(thread, tsc);

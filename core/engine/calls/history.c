@@ -54,8 +54,11 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 {
 	const uint64_t *written = &mt_calls_slot(thread->rings, thread->ring)->written;
 
-	*out = (struct mt_calls_history){
-	    .pid = thread->pid, .lwp = thread->lwp, .pc = thread->pc, .stack = thread->stack};
+	*out = (struct mt_calls_history){.pid = thread->pid,
+					 .lwp = thread->lwp,
+					 .pc = thread->pc,
+					 .stack = thread->stack,
+					 .own_stack = thread->own_stack};
 	if (!copy_bytes(out, view, written, mt_ring_least_size(view)) &&
 	    !copy_anchors(out, &thread->anchors, tsc) &&
 	    !mt_calls_frames_copy(&out->before, &thread->frames))

@@ -110,7 +110,8 @@ void mt_calls_rings_empty(const struct mt_calls_rings *rings);
 
 /* slots.c */
 /* Give a thread that stands still its ring, if its space has rings.  Errors: the target's. */
-struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread);
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				    bool is_born);
 /* See number() in engine/engine.h. */
 void mt_calls_number_thread(struct mt_engine *base, pid_t lwp, unsigned number);
 void mt_calls_take_ring(struct mt_calls_thread *thread);

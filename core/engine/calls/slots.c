@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads' rings, by their slots: who writes into which, and how far. */
 #include "engine/calls/private.h"
+#include "process/proc.h"
 
 #include "base/clock.h"
 
@@ -78,7 +79,18 @@ static struct mt_error *go_without(struct mt_calls_engine *engine,
 	return mt_calls_discard(engine, thread->space, thread->lwp);
 }
 
-struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+/* One that was there before may be on any stack, but most C libraries keep what FS leads to right
+ * above the thread's own. */
+static uint64_t own_stack(const struct mt_calls_thread *thread,
+			  const struct user_regs_struct *registers, bool is_born)
+{
+	if (thread->lwp == thread->pid)
+		return mt_proc_stack(thread->pid);
+	return is_born ? registers->rsp : registers->fs_base;
+}
+
+struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				    bool is_born)
 {
 	struct mt_calls_space *space = thread->space;
 	const struct mt_ring_anchor begin = {0, mt_clock_tsc(), mt_clock_tsc()};
@@ -89,6 +101,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return NULL;
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	thread->stack = registers.rsp;
+	thread->own_stack = own_stack(thread, &registers, is_born);
 	if (engine->options.only && engine->options.only != thread->lwp)
 		return mt_calls_discard(engine, space, thread->lwp);
 	ring = find_free(space->rings, true);

@@ -273,6 +273,23 @@ static struct mt_error *put_loss(const struct mt_calls_history *history, uint64_
 	return mt_recording_writer_put(writer, &loss);
 }
 
+/* Else, where the beginning is not recorded, a coroutine's might be taken for it. */
+static struct mt_error *put_own_stack(const struct mt_calls_history *history, uint64_t time_ns,
+				      struct mt_recording_writer *writer)
+{
+	const struct mt_sideband note = {
+	    .time_ns = time_ns,
+	    .kind = MT_SIDEBAND_SAMPLE,
+	    .pid = history->pid,
+	    .tid = history->lwp,
+	    .cpu = -1,
+	    .sample = {.event = MT_NOTE_OWN_STACK,
+		       .address = whole_stack(history->stack, (uint32_t)history->own_stack)},
+	};
+
+	return history->own_stack ? mt_recording_writer_put(writer, &note) : NULL;
+}
+
 static struct mt_error *put_history(const struct mt_calls_engine *engine,
 				    const struct mt_calls_history *history,
 				    struct mt_recording_writer *writer)
@@ -282,6 +299,7 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->anchors)->last);
 	bool lost = mt_ring_bytes_lost(&history->view);
 
+	mt_try(put_own_stack(history, begin_ns, writer));
 	/* Events at the time of the snapshot before are in that one. */
 	if (!lost)
 		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,

@@ -206,7 +206,7 @@ struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_c
 {
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		struct mt_error *error = thread->space == space && !thread->rings
-					     ? mt_calls_give_ring(engine, thread)
+					     ? mt_calls_give_ring(engine, thread, false)
 					     : NULL;
 
 		if (error && mt_error_code(error) != MT_ERROR_GONE)
