@@ -24,19 +24,6 @@ void mt_decode_name_instant(const struct mt_decode_run *run, const struct mt_pro
 	mt_space_source_at(space, instant->address, &instant->source);
 }
 
-/* Right above it; 0: the recording does not say where it is. */
-static uint64_t own_stack_of(const struct mt_decode_run *run,
-			     const struct mt_process_thread *thread)
-{
-	for (size_t i = 0; i < thread->notes.count; i++) {
-		const struct mt_sideband *note = thread->notes.items[i];
-
-		if (mt_decode_note_of(run, note) == MT_NOTE_OWN_STACK)
-			return note->sample.address;
-	}
-	return 0;
-}
-
 static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
 {
 	struct mt_process_thread *thread = mt_processes_thread(run->processes, tid);
@@ -61,7 +48,6 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .last_call_id = &run->last_call_id,
 	    .fibers =
 		track->fibers ? mt_fibers_taker(track->fibers, track) : (struct mt_fiber_taker){0},
-	    .own_stack = track->fibers ? own_stack_of(run, thread) : 0,
 	};
 	if (!error)
 		error = mt_rebuild_create(run->rebuild_ops, &options, &track->rebuild);
@@ -109,15 +95,19 @@ enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
 	return note;
 }
 
+static bool is_no_mark(enum mt_recording_note note)
+{
+	return note == MT_NOTE_VALUE_IS || note == MT_NOTE_OPEN_CALL;
+}
+
 /* False: the note is none of the thread's events. */
 static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideband *record,
 			  struct mt_event *event)
 {
 	static const uint8_t marks[] = {
-	    [MT_NOTE_TRIGGER] = MT_MARK_TRIGGER,
-	    [MT_NOTE_SNAPSHOT] = MT_MARK_SNAPSHOT,
-	    [MT_NOTE_EXIT] = MT_MARK_EXIT,
-	    [MT_NOTE_THROTTLE] = MT_MARK_THROTTLE,
+	    [MT_NOTE_TRIGGER] = MT_MARK_TRIGGER,     [MT_NOTE_SNAPSHOT] = MT_MARK_SNAPSHOT,
+	    [MT_NOTE_EXIT] = MT_MARK_EXIT,           [MT_NOTE_THROTTLE] = MT_MARK_THROTTLE,
+	    [MT_NOTE_OWN_STACK] = MT_MARK_OWN_STACK,
 	};
 	enum mt_recording_note note = mt_decode_note_of(run, record);
 
@@ -135,10 +125,10 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 		event->detail = (uint32_t)record->sample.weight;
 		return true;
 	}
-	if (note >= sizeof(marks) / sizeof(marks[0]))
+	if (note >= sizeof(marks) / sizeof(marks[0]) || is_no_mark(note))
 		return false;
 	event->kind = MT_EVENT_MARK;
-	event->to = record->sample.weight;
+	event->to = note == MT_NOTE_OWN_STACK ? record->sample.address : record->sample.weight;
 	event->detail = marks[note];
 	return true;
 }

@@ -86,11 +86,12 @@ enum mt_gap_cause {
 };
 
 enum mt_mark {
-	MT_MARK_TRIGGER,  /* to: the trigger's number */
-	MT_MARK_SNAPSHOT, /* to: the number of the snapshot */
-	MT_MARK_EXIT,     /* the thread ended; to: its wait status */
-	MT_MARK_THROTTLE, /* from: a function that is not recorded from here on */
-	MT_MARK_EXEC,     /* the thread's program was replaced: ends a segment */
+	MT_MARK_TRIGGER,   /* to: the trigger's number */
+	MT_MARK_SNAPSHOT,  /* to: the number of the snapshot */
+	MT_MARK_EXIT,      /* the thread ended; to: its wait status */
+	MT_MARK_THROTTLE,  /* from: a function that is not recorded from here on */
+	MT_MARK_OWN_STACK, /* to: right above the thread's own stack */
+	MT_MARK_EXEC,      /* the thread's program was replaced: ends a segment */
 };
 
 /* In the time's own right, or the last time known when the event was decoded: such events are

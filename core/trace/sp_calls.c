@@ -132,9 +132,10 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	const uint64_t return_address = mt_event_return_address(event);
 
+	if (!stack->base.options.fibers.take || !stack->has_begun)
+		return false;
 	if (!return_address)
 		return stack->has_returns;
-	stack->has_returns = true;
 	const struct mt_sp_cached_call *call = call_before(stack, return_address);
 	if (call->call.address || call->made)
 		return false;
@@ -173,34 +174,41 @@ void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 	}
 }
 
-/* The innermost frame calls. */
-static void leave_for_call(struct mt_sp_stack *stack, const struct mt_function *callee,
-			   uint64_t return_address, struct mt_log_slice *slice)
+/* The innermost frame calls.  False: it does not. */
+static bool leave_for_call(struct mt_sp_stack *stack, const struct mt_event *event,
+			   const struct mt_function *callee, struct mt_log_slice *slice)
 {
+	const uint64_t return_address = mt_event_return_address(event);
 	struct mt_sp_region *region = stack->current;
 	struct mt_sp_frame *top = mt_sp_top(region);
 	const struct mt_sp_cached_call *call;
 
 	if (return_address) {
 		call = call_before(stack, return_address);
+		stack->has_returns = true;
+		if (!call->call.address && mt_sp_is_start(stack, event))
+			return false;
 		slice->call_site = call->call.address;
 		slice->inlined = mt_sp_outermost(stack, &call->span);
 		/* Else a function between them is not recorded. */
 		if (!top || region->frames.count <= region->hidden)
-			return;
+			return true;
 		if (call->made)
 			begin_made(stack, top, call->made);
 		else if (mt_sp_is_same(top->function, call->caller))
 			mt_sp_set_inlines(stack, top, &call->span);
+	} else if (mt_sp_is_start(stack, event)) {
+		return false;
 	} else if (top) {
 		const struct mt_sp_cached_site *site = site_of(stack, top->function, callee, false);
 
 		slice->call_site = site->address;
 		slice->inlined = mt_sp_outermost(stack, &site->span);
 	}
+	return true;
 }
 
-void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
+bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
 		 bool is_called, const struct mt_function *jumped)
 {
 	struct mt_sp_frame frame = {
@@ -221,16 +229,17 @@ void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 
 		slice.call_site = site->address;
 		slice.inlined = mt_sp_outermost(stack, &site->span);
-	} else if (is_called) {
-		leave_for_call(stack, frame.function, frame.return_address, &slice);
+	} else if (is_called && !leave_for_call(stack, event, frame.function, &slice)) {
+		return false;
 	}
 	if (mt_array_push(&stack->current->frames, frame)) {
 		mt_rebuild_out_of_memory(&stack->base);
-		return;
+		return true;
 	}
 	const char *arguments = mt_sp_values_of(stack, frame.sp, frame.function, false);
 	if (arguments)
 		mt_segment_log_text(&stack->base.log, arguments);
 	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
 				     &slice);
+	return true;
 }

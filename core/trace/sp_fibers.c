@@ -244,7 +244,7 @@ bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *functi
 /* Does SP lie where the thread's own stack is not? */
 static bool is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
 {
-	const uint64_t own = stack->base.options.own_stack;
+	const uint64_t own = stack->own_stack;
 
 	return own && (sp > own || own - sp > MT_SP_REACH);
 }
@@ -253,7 +253,7 @@ void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *regio
 {
 	const bool is_other = stack->layer_count && stack->layers[0] != region;
 
-	if (!region->fiber && (stack->base.options.own_stack ? is_elsewhere(stack, sp) : is_other))
+	if (!region->fiber && (stack->own_stack ? is_elsewhere(stack, sp) : is_other))
 		make_fiber(stack, region, sp);
 }
 

@@ -166,6 +166,7 @@ struct mt_sp_stack {
 
 	MT_ARRAY(struct mt_sp_fiber *) fibers; /* by base, rising */
 	uint32_t fiber_count;
+	uint64_t own_stack;                 /* right above the thread's own stack; 0: not known */
 	const struct mt_function *switcher; /* has switched, for certain */
 	bool has_begun;                     /* the thread was seen before */
 	bool has_returns;                   /* entries have return addresses */
@@ -235,8 +236,9 @@ void mt_sp_unwind(struct mt_sp_stack *stack, uint64_t sp);
 bool mt_sp_is_called_from_below(struct mt_sp_stack *stack, const struct mt_event *event,
 				const struct mt_sp_frame *top);
 /* A frame for an ENTRY on the current stack, and its slice.  IS_CALLED: by the innermost frame, if
- * there is one.  JUMPED: the function that made a tail call; NULL: none did. */
-void mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
+ * there is one.  JUMPED: the function that made a tail call; NULL: none did.  False, and nothing is
+ * done: it was called by none, but begins a stack. */
+bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
 		 bool is_called, const struct mt_function *jumped);
 /* FRAME, which is shown, the innermost, stands within these inlined calls. */
 void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,

@@ -107,7 +107,8 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 		}
 	}
 	if (!top || top->sp != sp) {
-		mt_sp_begin(stack, event, flags, !flags, NULL);
+		if (!mt_sp_begin(stack, event, flags, !flags, NULL))
+			mt_sp_start_fiber(stack, event);
 		return;
 	}
 	const struct mt_function *jumped = top->function;
@@ -117,7 +118,8 @@ static void enter(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 	if (mt_sp_is_called_from_below(stack, event, top)) {
 		mt_sp_pop(stack, MT_SLICE_END_TIME_ESTIMATED);
-		mt_sp_begin(stack, event, flags, true, NULL);
+		if (!mt_sp_begin(stack, event, flags, true, NULL))
+			mt_sp_start_fiber(stack, event);
 	} else {
 		struct mt_sp_late late = top->late;
 		stack->jump = &late;
@@ -178,15 +180,14 @@ static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event
 	struct mt_sp_region *region = stack->current;
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
-	if (stack->base.options.fibers.take && !(top && top->sp == event->from) &&
-	    mt_sp_is_start(stack, event) && stack->has_begun)
+	if (top && !region->fiber && top->sp - event->from <= MT_SP_FAR &&
+	    event->from > stack->floor)
+		enter(stack, event);
+	else if (!(top && top->sp == event->from) && mt_sp_is_start(stack, event))
 		mt_sp_start_fiber(stack, event);
 	else if (region && region->fiber && event->from > stack->floor &&
 		 mt_sp_fits(region, event->from) && event->from <= region->base)
 		mt_sp_enter_fiber(stack, region, event, false);
-	else if (top && !region->fiber && top->sp - event->from <= MT_SP_FAR &&
-		 event->from > stack->floor)
-		enter(stack, event);
 	else
 		enter_far(stack, event);
 }
@@ -394,8 +395,11 @@ static void take_mark(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 	mt_rebuild_mark(&stack->base, event);
 	mt_sp_give_to_all(stack, event);
-	if (event->detail == MT_MARK_EXEC)
+	if (event->detail == MT_MARK_EXEC) {
 		mt_sp_forget_fibers(stack);
+		stack->own_stack = 0;
+		stack->has_begun = false;
+	}
 }
 
 static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
@@ -407,6 +411,10 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 		uint64_t frames_up_to = 0;
 		size_t frames = 1;
 
+		if (event->kind == MT_EVENT_MARK && event->detail == MT_MARK_OWN_STACK) {
+			stack->own_stack = event->to;
+			continue;
+		}
 		mt_rebuild_advance(rebuild, event);
 		switch (event->kind) {
 		case MT_EVENT_VALUE:

@@ -119,6 +119,16 @@ def test_behind_a_loss(compile, run_mtdb, tmp_path, way):
     assert not cut
 
 
+def test_behind_exec(compile, run_mtdb, tmp_path):
+    """The new program's stack lies elsewhere, and is the thread's own."""
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    stdout = record(run_mtdb, tmp_path / "out.txt", "env", program, "contexts", "2", "3")
+    *coroutines, scheduler = own_counts(stdout)
+    threads, *shown = (tmp_path / "out.txt").read_text().split("\nCoroutine ")
+    assert [calls_of(text)["in_middle"] for text in shown] == [one["in_middle"] for one in coroutines]
+    assert threads.count(" turn ") == scheduler["turn"]
+
+
 def test_of_boost(compile, run_mtdb, tmp_path):
     if not pathlib.Path("/usr/include/boost/context/fiber.hpp").exists():
         pytest.skip("no boost.context here (package libboost-context-dev)")
