@@ -121,6 +121,11 @@ bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
 
 #define OF_GO "runtime."
 
+bool mt_sp_is_of_go(const struct mt_function *function)
+{
+	return strncmp(function->name, OF_GO, sizeof(OF_GO) - 1) == 0;
+}
+
 /* musl's has no mark. */
 static bool is_restorer(const struct mt_function *function)
 {
@@ -142,7 +147,7 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 	const struct mt_function *target = mt_rebuild_function_at(&stack->base, return_address);
 	/* Go's runtime begins goroutines so, which are no thread's. */
 	return target->kind != MT_FUNCTION_UNKNOWN && !is_restorer(target) &&
-	       !is_restorer(call->caller) && strncmp(target->name, OF_GO, sizeof(OF_GO) - 1) != 0;
+	       !is_restorer(call->caller) && !mt_sp_is_of_go(target);
 }
 
 void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,

@@ -249,6 +249,9 @@ bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *othe
 /* ENTRY: did TOP's own code call? */
 bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
 			const struct mt_sp_frame *top);
+/* Go's runtime switches between goroutines, whose stacks move, and which move between threads: a
+ * stack does not stand for one. */
+bool mt_sp_is_of_go(const struct mt_function *function);
 /* Does ENTRY enter the first function of a stack, to which it was jumped: one that returns to no
  * call? */
 bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event);

@@ -231,7 +231,7 @@ static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owne
 			    const struct mt_event *event, const struct mt_function *function)
 {
 	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
-	const bool wants_fibers = stack->base.options.fibers.take;
+	const bool wants_fibers = stack->base.options.fibers.take && !mt_sp_is_of_go(function);
 	const uint64_t sp = event->from;
 	const bool is_elsewhere = !top || owner != stack->current || sp < top->sp;
 	const bool is_switch = wants_fibers && is_elsewhere && mt_sp_is_switch(stack, function, sp);
@@ -296,7 +296,7 @@ static void leave_known(struct mt_sp_stack *stack, struct mt_sp_region *owner, s
 	/* Both wait in the function that switches. */
 	if (stack->base.options.fibers.take && top && owner != stack->current &&
 	    top->function == owner->frames.items[frame].function &&
-	    mt_sp_is_switch(stack, top->function, sp))
+	    !mt_sp_is_of_go(top->function) && mt_sp_is_switch(stack, top->function, sp))
 		mt_sp_switch_to_fiber(stack, owner, sp);
 	if (owner->fiber) {
 		mt_sp_leave_fiber(stack, owner, event);
