@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which stacks are coroutines', and what is theirs. */
+#include "sp_text.h"
+
+#define FAR_AWAY 0x10000000 /* another stack */
+
+/* Returns to the first byte of "k", behind which is no call: what begins a stack does so. */
+#define START(function, sp)                                                                        \
+	{                                                                                          \
+		.kind = MT_EVENT_ENTRY, .from = (sp), .to = sp_address(function),                  \
+		.detail = (uint32_t)sp_address('k')                                                \
+	}
+#define OWN_STACK(sp) MARK(MT_MARK_OWN_STACK, sp)
+
+static struct mt_call_before call_before(void *context, uint64_t return_address)
+{
+	(void)context;
+	return (struct mt_call_before){
+	    .address = return_address == sp_address('k') ? 0 : return_address - 1};
+}
+
+/* "2*x": "x" begins stack 2; "2+x", "2-x": entries and rets on it; "0!": for all. */
+static struct mt_error *take(void *self, uint32_t fiber, const struct mt_event *event,
+			     bool is_start)
+{
+	const char kind = is_start                        ? '*'
+			  : event->kind == MT_EVENT_ENTRY ? '+'
+			  : event->kind == MT_EVENT_LEAVE ? '-'
+			  : event->kind == MT_EVENT_FRAME ? '~'
+							  : '!';
+	const char name = (char)('a' + (event->to - sp_address('a')) / SP_SIZE);
+
+	sp_put(self, (char[]){' ', (char)('0' + fiber), kind, '\0'});
+	if (kind != '!')
+		sp_put(self, (char[]){name, '\0'});
+	return NULL;
+}
+
+static void expect(struct mt_event *events, size_t count, const char *wanted,
+		   const char *wanted_of_fibers)
+{
+	struct sp_text text = {0}, fibers = {0};
+	struct mt_slice_sink sink = {&sp_text_ops, &text};
+	struct sp_names names;
+	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
+	const struct mt_rebuild_options options = {.sink = sink, .fibers = {take, &fibers}};
+	struct mt_rebuild *stack = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		events[i].time_ns = 100 + i;
+	sp_names_init(&names);
+	symbolizer.call_before = call_before;
+	assert_no_error(mt_rebuild_create(&mt_rebuild_from_calls, &options, &stack));
+	mt_rebuild_set_symbolizer(stack, &symbolizer);
+	assert_no_error(mt_rebuild_push(stack, events, count));
+	assert_no_error(mt_rebuild_finish(stack));
+	mt_rebuild_destroy(stack);
+	assert_string_equal(text.text, wanted);
+	assert_string_equal(fibers.text, wanted_of_fibers);
+}
+
+#define EXPECT_APART(wanted, wanted_of_fibers, ...)                                                \
+	do {                                                                                       \
+		struct mt_event events_[] = {__VA_ARGS__};                                         \
+		expect(events_, sizeof(events_) / sizeof(events_[0]), wanted, wanted_of_fibers);   \
+	} while (0)
+
+/* swapcontext(): its ret comes first, on a stack of which nothing is known. */
+static void a_switch_reports_on_both(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(s()s())|", " 1*x 1+s 1-s 1+y 1-y 1-x", ENTER('a', FAR_AWAY),
+		     ENTER_FROM('s', FAR_AWAY - 100, 'a', 0x10), LEAVE('s', 992), START('x', 1000),
+		     ENTER_FROM('s', 900, 'x', 0x10), LEAVE('s', FAR_AWAY - 100),
+		     ENTER_FROM('s', FAR_AWAY - 100, 'a', 0x20), LEAVE('s', 900),
+		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900), LEAVE('x', 1000),
+		     LEAVE('s', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+static void a_switch_may_report_nothing(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b()c())|", " 1*x 1+y 2*z 1-y 2-z 1-x", ENTER('a', FAR_AWAY),
+		     ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10), START('x', 1000),
+		     ENTER_FROM('y', 900, 'x', 0x10), START('z', 0x9000), LEAVE('y', 900),
+		     LEAVE('b', FAR_AWAY - 100), LEAVE('z', 0x9000),
+		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('x', 1000),
+		     LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+/* The next stack begins right below what is open on this one. */
+static void neighbours_are_apart(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b())|", " 1*x 1+s 2*y 2+s 1-s 1-x 2-s 2-y", ENTER('a', FAR_AWAY),
+		     ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10), START('x', 0x9000),
+		     ENTER_FROM('s', 0x8f00, 'x', 0x10), START('y', 0x8000),
+		     ENTER_FROM('s', 0x7f00, 'y', 0x10), LEAVE('s', 0x8f00), LEAVE('x', 0x9000),
+		     LEAVE('s', 0x7f00), LEAVE('y', 0x8000), LEAVE('b', FAR_AWAY - 100),
+		     LEAVE('a', FAR_AWAY));
+}
+
+static void a_large_frame_is_no_switch(void **state)
+{
+	(void)state;
+	EXPECT_APART(
+	    "a(b(c(b())b()))|", "", ENTER('a', FAR_AWAY),
+	    ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10),
+	    ENTER_FROM('c', FAR_AWAY - 0x100000, 'b', 0x10),
+	    ENTER_FROM('b', FAR_AWAY - 0x200000, 'c', 0x10), LEAVE('b', FAR_AWAY - 0x200000),
+	    LEAVE('c', FAR_AWAY - 0x100000), ENTER_FROM('b', FAR_AWAY - 0x100000, 'b', 0x20),
+	    LEAVE('b', FAR_AWAY - 0x100000), LEAVE('b', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
+/* To a frame that was never seen: a jump back is one less than where it leads. */
+static void longjmp_is_no_switch(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(j()u)uc()|", "", ENTER('a', 0x10000), ENTER_FROM('j', 0xff00, 'a', 0x10),
+		     LEAVE('j', 0x10fff), ENTER_FROM('c', 0x11000, 'm', 0x10), LEAVE('c', 0x11000));
+}
+
+static void a_handler_belongs_to_what_it_interrupts(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b()!signalhh())|", " 1*x 1! 1+h 1-h 1-x", ENTER('a', FAR_AWAY),
+		     ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10), START('x', 1000), SIGNAL(10),
+		     ENTER_FROM('h', 0x500000, 'r', 0x10), LEAVE('h', 0x500000), LEAVE('x', 1000),
+		     LEAVE('b', FAR_AWAY - 100), SIGNAL(10), ENTER_FROM('h', 0x500000, 'r', 0x10),
+		     LEAVE('h', 0x500000), LEAVE('a', FAR_AWAY));
+}
+
+/* Behind it a coroutine runs first, which nobody saw begin. */
+static void a_loss_forgets_no_stack(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b(!gap)l)l[lost]()|ai(c())|", " 1*x 1+s 0! 1-s 1+y 1-y",
+		     OWN_STACK(FAR_AWAY + 100), ENTER('a', FAR_AWAY),
+		     ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10), START('x', 1000),
+		     ENTER_FROM('s', 900, 'x', 0x10), LOST(64), LEAVE('s', 900),
+		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900),
+		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('c', FAR_AWAY - 100),
+		     LEAVE('a', FAR_AWAY));
+	EXPECT_APART("ai(c())|", " 1+y 1-y 1-x", OWN_STACK(FAR_AWAY + 100),
+		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900), LEAVE('x', 1000),
+		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('c', FAR_AWAY - 100),
+		     LEAVE('a', FAR_AWAY));
+}
+
+/* The first event of all may look so. */
+static void a_thread_begins_no_coroutine(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b())|", "", START('a', 1000), ENTER_FROM('b', 900, 'a', 0x10),
+		     LEAVE('b', 900), LEAVE('a', 1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_switch_reports_on_both),
+	    cmocka_unit_test(a_switch_may_report_nothing),
+	    cmocka_unit_test(neighbours_are_apart),
+	    cmocka_unit_test(a_large_frame_is_no_switch),
+	    cmocka_unit_test(longjmp_is_no_switch),
+	    cmocka_unit_test(a_handler_belongs_to_what_it_interrupts),
+	    cmocka_unit_test(a_loss_forgets_no_stack),
+	    cmocka_unit_test(a_thread_begins_no_coroutine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
