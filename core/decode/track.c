@@ -128,7 +128,11 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 	if (note >= sizeof(marks) / sizeof(marks[0]) || is_no_mark(note))
 		return false;
 	event->kind = MT_EVENT_MARK;
-	event->to = note == MT_NOTE_OWN_STACK ? record->sample.address : record->sample.weight;
+	event->to = record->sample.weight;
+	if (note == MT_NOTE_OWN_STACK) {
+		event->to = record->sample.address;
+		event->from = record->sample.weight;
+	}
 	event->detail = marks[note];
 	return true;
 }

@@ -85,7 +85,8 @@ enum mt_recording_note {
 	MT_NOTE_THROTTLE,
 	MT_NOTE_VALUE_IS,
 	MT_NOTE_OPEN_CALL,
-	MT_NOTE_OWN_STACK, /* `address`: right above the thread's own stack */
+	MT_NOTE_OWN_STACK, /* `address`: right above the thread's own stack, of `weight` bytes at
+			      most */
 	MT_NOTE_OFF_CPU,   /* from here on those of side tracks */
 	MT_NOTE_ON_CPU,
 	MT_NOTE_FAULT,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,6 +66,13 @@ uint64_t mt_proc_entry(pid_t pid)
 uint64_t mt_proc_stack(pid_t pid)
 {
 	return auxiliary_value(pid, AT_RANDOM);
+}
+
+uint64_t mt_proc_stack_bytes(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_STACK, NULL, &limit) ? 0 : limit.rlim_cur;
 }
 
 int mt_proc_status_number(pid_t pid, const char *key)

@@ -28,6 +28,9 @@ uint64_t mt_proc_entry(pid_t pid);
  * is not known. */
 uint64_t mt_proc_stack(pid_t pid);
 
+/* How large stacks may become: of its first thread, and of others as a rule. */
+uint64_t mt_proc_stack_bytes(pid_t pid);
+
 /* For how long a thread had a processor, in ns; 0: not known.  Source: Linux,
  * Documentation/scheduler/sched-stats.rst. */
 uint64_t mt_proc_cpu_ns(pid_t lwp);

@@ -90,7 +90,7 @@ enum mt_mark {
 	MT_MARK_SNAPSHOT,  /* to: the number of the snapshot */
 	MT_MARK_EXIT,      /* the thread ended; to: its wait status */
 	MT_MARK_THROTTLE,  /* from: a function that is not recorded from here on */
-	MT_MARK_OWN_STACK, /* to: right above the thread's own stack */
+	MT_MARK_OWN_STACK, /* to: right above the thread's own stack; from: its bytes */
 	MT_MARK_EXEC,      /* the thread's program was replaced: ends a segment */
 };
 

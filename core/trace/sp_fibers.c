@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#define MOST_OF_STACK (1ull << 30)
+
 /* ---- The stacks that are known ---- */
 
 static size_t lower_bound(const struct mt_sp_stack *stack, uint64_t sp)
@@ -246,7 +248,12 @@ static bool is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
 {
 	const uint64_t own = stack->own_stack;
 
-	return own && (sp > own || own - sp > MT_SP_REACH);
+	uint64_t bytes = stack->own_bytes > MT_SP_REACH ? stack->own_bytes : MT_SP_REACH;
+
+	/* Rings have the lower halves of stack pointers, which tell no more. */
+	if (bytes > MOST_OF_STACK)
+		bytes = MOST_OF_STACK;
+	return own && (sp > own || own - sp > bytes);
 }
 
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)

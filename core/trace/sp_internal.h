@@ -167,6 +167,7 @@ struct mt_sp_stack {
 	MT_ARRAY(struct mt_sp_fiber *) fibers; /* by base, rising */
 	uint32_t fiber_count;
 	uint64_t own_stack;                 /* right above the thread's own stack; 0: not known */
+	uint64_t own_bytes;                 /* that may be so large */
 	const struct mt_function *switcher; /* has switched, for certain */
 	bool has_begun;                     /* the thread was seen before */
 	bool has_returns;                   /* entries have return addresses */

@@ -413,6 +413,7 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 
 		if (event->kind == MT_EVENT_MARK && event->detail == MT_MARK_OWN_STACK) {
 			stack->own_stack = event->to;
+			stack->own_bytes = event->from;
 			continue;
 		}
 		mt_rebuild_advance(rebuild, event);

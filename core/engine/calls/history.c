@@ -54,7 +54,8 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 {
 	const uint64_t *written = &mt_calls_slot(thread->rings, thread->ring)->written;
 
-	*out = (struct mt_calls_history){.pid = thread->pid,
+	*out = (struct mt_calls_history){.own_stack_bytes = thread->own_stack_bytes,
+					 .pid = thread->pid,
 					 .lwp = thread->lwp,
 					 .pc = thread->pc,
 					 .stack = thread->stack,

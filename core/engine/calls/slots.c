@@ -102,6 +102,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
 	thread->stack = registers.rsp;
 	thread->own_stack = own_stack(thread, &registers, is_born);
+	thread->own_stack_bytes = mt_proc_stack_bytes(thread->pid);
 	if (engine->options.only && engine->options.only != thread->lwp)
 		return mt_calls_discard(engine, space, thread->lwp);
 	ring = find_free(space->rings, true);

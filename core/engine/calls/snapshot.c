@@ -284,7 +284,8 @@ static struct mt_error *put_own_stack(const struct mt_calls_history *history, ui
 	    .tid = history->lwp,
 	    .cpu = -1,
 	    .sample = {.event = MT_NOTE_OWN_STACK,
-		       .address = whole_stack(history->stack, (uint32_t)history->own_stack)},
+		       .address = whole_stack(history->stack, (uint32_t)history->own_stack),
+		       .weight = history->own_stack_bytes},
 	};
 
 	return history->own_stack ? mt_recording_writer_put(writer, &note) : NULL;

@@ -355,8 +355,8 @@ typedef MT_ARRAY(struct mt_ring_anchor) mt_calls_anchors;
 /* A copy of a ring. */
 struct mt_calls_history {
 	pid_t pid, lwp;
-	uint64_t pc, stack, own_stack; /* the thread's */
-	uint64_t tsc;                  /* when it was made */
+	uint64_t pc, stack, own_stack, own_stack_bytes; /* the thread's */
+	uint64_t tsc;                                   /* when it was made */
 	struct mt_ring_view view;
 	uint8_t *bytes;                        /* the view's */
 	mt_calls_anchors anchors;              /* the view's */
@@ -383,7 +383,8 @@ struct mt_calls_thread {
 	unsigned number;    /* $_thread; 0: not known */
 	uint64_t stack;     /* a stack pointer of it: for the upper half of those in the ring */
 	uint64_t own_stack; /* no coroutine's: a place above all of its frames */
-	uint64_t pc;        /* at its last stop */
+	uint64_t own_stack_bytes; /* that may be as large */
+	uint64_t pc;              /* at its last stop */
 	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */
 	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
