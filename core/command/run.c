@@ -122,16 +122,21 @@ static struct mt_error *report_crash(struct run *run)
 {
 	struct mt_command_context *context = run->context;
 	struct mt_session_result result = mt_session_result(run->session);
+	const bool was_killed = result.fatal_signal && WIFSIGNALED(result.wait_status);
 	const struct mt_timeline timeline = {.printer = {context->report, context->context},
 					     .colour = context->report_colour,
 					     .last = run->history,
 					     .fold_hint = "the timeline has them",
-					     .tid = result.fatal_lwp};
+					     .goroutine = result.death ? result.death_goroutine : 0,
+					     .tid = !result.death            ? result.fatal_lwp
+						    : result.death_goroutine ? 0
+									     : result.death_lwp};
 
-	if (!result.fatal_signal || !WIFSIGNALED(result.wait_status))
+	if (!was_killed && !result.death)
 		return NULL;
-	mt_log(context->log, MT_LOG_INFO, "%s was killed by %s%s", run->words[0],
-	       mt_signal_name((uint32_t)result.fatal_signal),
+	mt_log(context->log, MT_LOG_INFO, "%s %s%s%s", run->words[0],
+	       result.death ? "died of a " : "was killed by ",
+	       result.death ? result.death : mt_signal_name((uint32_t)result.fatal_signal),
 	       run->history ? "; its last calls:" : "");
 	return run->history ? mt_timeline_write(context->log, context->progress, run->recording,
 						&timeline, NULL)

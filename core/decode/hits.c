@@ -31,6 +31,14 @@ static struct mt_hit read_hit(const struct mt_sideband *note, const char **reaso
 	return hit;
 }
 
+/* The user's triggers there have no reason. */
+static bool is_death(const char *location)
+{
+	return strcmp(location, MT_WORDS_PANIC_FUNCTION) == 0 ||
+	       strcmp(location, MT_WORDS_THROW_FUNCTION) == 0 ||
+	       strcmp(location, MT_WORDS_FATAL_FUNCTION) == 0;
+}
+
 static struct mt_error *add(struct mt_decode_run *run, const struct mt_sideband *note)
 {
 	const char *reason;
@@ -39,7 +47,11 @@ static struct mt_error *add(struct mt_decode_run *run, const struct mt_sideband 
 	if (!*hit.hit.location)
 		return NULL;
 	if (*reason) {
-		hit.asked.name = mt_arena_format(&run->arena, MT_WORDS_SNAPSHOT_FORMAT, reason);
+		hit.asked.is_death = is_death(hit.hit.location);
+		hit.asked.name =
+		    hit.asked.is_death
+			? reason
+			: mt_arena_format(&run->arena, MT_WORDS_SNAPSHOT_FORMAT, reason);
 		hit.asked.category = "mark";
 		hit.asked.reason = reason;
 		if (!hit.asked.name)

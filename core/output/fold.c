@@ -55,6 +55,9 @@ static const struct {
     {"__rustc::rust_panic", KIND_THROW},
     {"std::sys_common::backtrace::__rust_begin_short_backtrace", KIND_RUNTIME},
     {"std::sys::backtrace::__rust_begin_short_backtrace", KIND_RUNTIME},
+    {"runtime.fatalpanic", KIND_ABORT},
+    {"runtime.throw", KIND_ABORT},
+    {"runtime.fatal", KIND_ABORT},
     {"runtime.gentraceback", KIND_RETURN},
     {"runtime.preprintpanics", KIND_RETURN},
     {"runtime.fatalpanic.func1", KIND_RETURN},
@@ -90,6 +93,7 @@ struct mt_fold {
 	MT_ARRAY(struct event) held;
 	uint64_t calls;
 	bool exits, aborts; /* an instant says so */
+	bool dies;          /* one before it */
 };
 MT_SLICE_FILTER(struct mt_fold, to);
 
@@ -121,7 +125,8 @@ static void hold(struct mt_fold *fold, const struct open *of, size_t depth)
 	fold->floor = depth;
 	fold->held.count = 0;
 	fold->calls = 0;
-	fold->exits = fold->aborts = false;
+	fold->exits = false;
+	fold->aborts = fold->dies;
 }
 
 static struct mt_error *keep(struct mt_fold *fold, const struct event *event)
@@ -290,10 +295,12 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 	const struct event event = {.kind = EVENT_INSTANT, .instant = *what};
 	bool aborts = is_by(what, SIGABRT);
 	bool exits = what->kind == MT_INSTANT_EXIT && WIFEXITED((int)what->value);
+	bool dies = what->kind == MT_INSTANT_TRIGGER && what->side && what->side->is_death;
 
+	fold->dies |= dies;
 	if (fold->kind == KIND_EXIT && aborts)
 		mt_try(feed_again(fold));
-	if (fold->kind && !exits && (!aborts || fold->kind == KIND_RUNTIME) &&
+	if (fold->kind && !exits && !dies && (!aborts || fold->kind == KIND_RUNTIME) &&
 	    (what->kind == MT_INSTANT_SIGNAL || what->kind == MT_INSTANT_EXIT ||
 	     what->kind == MT_INSTANT_GAP || what->kind == MT_INSTANT_TRIGGER ||
 	     what->kind == MT_INSTANT_EXEC))
@@ -301,7 +308,7 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 	if (!fold->kind)
 		return pass(fold, &event);
 	fold->exits |= exits;
-	fold->aborts |= aborts;
+	fold->aborts |= aborts || dies;
 	return keep(fold, &event);
 }
 
@@ -309,6 +316,7 @@ static void forget(struct mt_fold *fold)
 {
 	fold->open.count = 0;
 	fold->quiet = fold->no_exit = 0;
+	fold->dies = false;
 }
 
 static struct mt_error *thread(void *self, const struct mt_thread *which)

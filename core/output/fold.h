@@ -2,8 +2,9 @@
 /* A filter before a sink of people: the calls that libraries make because the program ends, or
  * something was thrown, are counted instead, so that the last calls are those that led there.  Of a
  * thread that called exit() the calls in there are, of one that died of abort() those in there, of
- * a C++ exception and of a Rust panic those of the unwinder.  An instant MT_INSTANT_FOLDED stands
- * for them.
+ * a C++ exception and of a Rust panic those of the unwinder.  Where a runtime has told why the
+ * program dies (Go's), those by which it ends that thread's calls are.  An instant
+ * MT_INSTANT_FOLDED stands for them.
  *
  * Nothing is folded where anything else happened meanwhile: a crash in an exit handler, lost data,
  * a trigger's hit; nor where the call goes on, as at a breakpoint in an exit handler, or has

@@ -17,6 +17,10 @@
 /* By its name among symbols, and by that in the runtime's own table. */
 static const char *const names[] = {MT_GOROUTINE_SWITCH ".abi0", MT_GOROUTINE_SWITCH};
 
+/* Where its runtime tells why a program dies: death.c. */
+static const char *const deaths[] = {MT_WORDS_PANIC_FUNCTION, MT_WORDS_THROW_FUNCTION,
+				     MT_WORDS_FATAL_FUNCTION};
+
 /* Of gobuf.g and of g.stack, in all versions (Go's runtime/runtime2.go). */
 #define G   "*(long *) (*(long *) ($rsp + 8) + 16)"
 #define LOW "*(unsigned long *) (" G ")"
@@ -37,12 +41,14 @@ static bool can_record(const struct mt_session *session)
 	return breaks && breaks->measures && !session->options->engine.live;
 }
 
-static struct mt_error *add(struct mt_session *session, const char *name)
+static struct mt_error *add(struct mt_session *session, const char *name, enum mt_words words)
 {
+	const bool is_death = words == MT_WORDS_DEATH;
 	struct mt_session_trigger trigger = {.text = name,
 					     .option = OPTION,
-					     .words = MT_WORDS_GOROUTINE,
-					     .values = MT_VALUES_ARGUMENTS};
+					     .words = words,
+					     .values =
+						 is_death ? MT_VALUES_NONE : MT_VALUES_ARGUMENTS};
 
 	trigger.spec.location = strdup(name);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
@@ -63,7 +69,11 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	mt_array_each (trigger, &session->triggers)
 		is_new &= trigger->words != MT_WORDS_GOROUTINE;
 	for (size_t i = 0; is_new && i < sizeof(names) / sizeof(names[0]); i++)
-		mt_try(add(session, names[i]));
+		mt_try(add(session, names[i], MT_WORDS_GOROUTINE));
+	/* Known versions have arguments in registers. */
+	is_new &= mt_objfile_go_minor(objfile) != 0;
+	for (size_t i = 0; is_new && i < sizeof(deaths) / sizeof(deaths[0]); i++)
+		mt_try(add(session, deaths[i], MT_WORDS_DEATH));
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
 	return mt_session_see_all(session, process);
@@ -75,7 +85,7 @@ bool mt_session_may_have(const struct mt_session_trigger *trigger, const struct 
 		return true;
 	if (!objfile)
 		return false;
-	return trigger->words == MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
+	return trigger->words >= MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
 						    : mt_objfile_has_header_note(objfile);
 }
 

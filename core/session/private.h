@@ -144,6 +144,7 @@ struct mt_session {
 	MT_ARRAY(struct mt_stop) stops; /* that came together */
 	struct mt_session_result result;
 	struct mt_str why; /* which engine, and why */
+	char *death;       /* the result's; NULL: none */
 	bool attached;
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
@@ -327,6 +328,14 @@ bool mt_session_may_have(const struct mt_session_trigger *trigger,
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
 					    const struct mt_expr_frame *frame,
 					    struct mt_session_value_list *out);
+
+/* death.c */
+/* THREAD is at the entry of a function by which Go's runtime ends the program: appends why, as the
+ * runtime says it.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_session_read_death(struct mt_session *session,
+				       const struct mt_session_thread *thread,
+				       const struct mt_session_trigger *trigger,
+				       struct mt_str *out);
 
 /* live_values.c */
 /* What TRIGGER says is recorded with each call of the function at ADDRESS, by a gate with NUMBER;

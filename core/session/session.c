@@ -245,6 +245,7 @@ void mt_session_destroy(struct mt_session *session)
 	mt_array_deinit(&session->watches);
 	mt_array_deinit(&session->stops);
 	mt_str_deinit(&session->why);
+	free(session->death);
 	free(session);
 }
 

@@ -203,8 +203,11 @@ struct mt_session_result {
 	uint32_t hits;      /* of triggers */
 	int fatal_signal;   /* whose delivery was seen to kill it; 0: none */
 	pid_t fatal_lwp;
-	const char *engine; /* its name */
-	bool untraced;      /* it is a 32-bit program, or became one */
+	const char *death; /* why it dies, as its language's runtime says it; NULL: not known */
+	pid_t death_lwp;
+	uint64_t death_goroutine; /* 0: it is none of Go's, or none of them is to blame */
+	const char *engine;       /* its name */
+	bool untraced;            /* it is a 32-bit program, or became one */
 };
 struct mt_session_result mt_session_result(const struct mt_session *session);
 

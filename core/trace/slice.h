@@ -91,6 +91,7 @@ struct mt_side_event {
 	const char *arguments, *result; /* of a system call */
 	const char *reason;             /* why a thread went off the CPU, or wants a snapshot */
 	bool is_off_cpu;                /* of "sched": the thread did not run */
+	bool is_death;                  /* the reason is why the program dies */
 };
 
 #define MT_SLICE_INFERRED       0x01 /* its call was never seen: open since before the segment */

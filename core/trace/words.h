@@ -14,11 +14,17 @@ enum mt_words {
 	MT_WORDS_INDICATOR, /* magic-trace's, whose arguments mean nothing to us */
 	/* None of mtrace.h: Go's runtime switches to a goroutine (trace/goroutines.h). */
 	MT_WORDS_GOROUTINE,
+	MT_WORDS_DEATH, /* why it dies: a trigger, too */
 };
 
 /* A snapshot that the program asked for, by its reason, wherever it is shown. */
 #define MT_WORDS_SNAPSHOT_FUNCTION "mtrace_snapshot"
 #define MT_WORDS_SNAPSHOT_FORMAT   "snapshot: %s"
+
+/* Go's runtime has come to its end, and tells why: whoever calls one of these does not go on. */
+#define MT_WORDS_PANIC_FUNCTION "runtime.fatalpanic"
+#define MT_WORDS_THROW_FUNCTION "runtime.throw"
+#define MT_WORDS_FATAL_FUNCTION "runtime.fatal"
 
 #define MT_WORDS_PREFIX      "mtrace:"
 #define MT_WORDS_MARK_NAME   "mtrace:mark"

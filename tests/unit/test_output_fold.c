@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which calls are folded.  A script is words: "f{" begins a call, "}" ends it, "}open" at the
  * segment's end, "}unwound" by an exception; "h:f{" is a signal's handler, "gap{" lost data,
- * "!SIGABRT" a signal, "!exit" the end of the process, "!hit" a trigger's. */
+ * "!SIGABRT" a signal, "!exit" the end of the process, "!hit" a trigger's, "!dies" one by which a
+ * runtime tells why. */
 #include "unit.h"
 
 #include "base/str.h"
@@ -68,6 +69,7 @@ static struct mt_error *on_instant(void *out, const struct mt_instant *instant)
 
 static void feed(const struct mt_slice_sink *to, const char *word, size_t length, size_t *depth)
 {
+	static const struct mt_side_event death = {.is_death = true};
 	struct mt_slice slice = {.kind = MT_SLICE_CALL};
 	struct mt_slice_end end = {0};
 	struct mt_instant instant = {.kind = MT_INSTANT_SIGNAL};
@@ -77,6 +79,8 @@ static void feed(const struct mt_slice_sink *to, const char *word, size_t length
 			instant.kind = MT_INSTANT_EXIT;
 		else if (strncmp(word, "!hit", length) == 0)
 			instant.kind = MT_INSTANT_TRIGGER;
+		else if (strncmp(word, "!dies", length) == 0)
+			instant = (struct mt_instant){.kind = MT_INSTANT_TRIGGER, .side = &death};
 		else
 			instant.detail = strncmp(word, "!SIGABRT", length) == 0 ? SIGABRT : SIGSEGV;
 		assert_no_error(to->ops->instant(to->self, &instant));
@@ -156,6 +160,11 @@ static void test_what_was_thrown(void **state)
 	      "r{ std::sys::backtrace::__rust_begin_short_backtrace::<f>{ } "
 	      "(3 after std::sys::backtrace::__rust_begin_short_backtrace::<f>) } "
 	      "exit{ (3 in exit) ! } ");
+	/* The end of the process is another thread's matter. */
+	check("runtime.gopanic{ d{ } !dies runtime.fatalpanic{ a{ b{ } } c{ }open }open }open",
+	      "runtime.gopanic{ d{ } ! runtime.fatalpanic{ (3 in runtime.fatalpanic) } } ");
+	check("runtime.gopanic{ runtime.fatalpanic{ a{ b{ } } c{ }open }open }open",
+	      "runtime.gopanic{ runtime.fatalpanic{ a{ b{ } } c{ } } } ");
 	check("runtime.fatalpanic.func1{ a{ b{ c{ } } } }",
 	      "runtime.fatalpanic.func1{ (3 in runtime.fatalpanic.func1) } ");
 }
