@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by goroutines.c, which takes threads apart, and goroutines_show.c, which puts goroutines
- * together. */
+/* Shared by goroutines.c, which takes threads apart, goroutines_show.c, which puts goroutines
+ * together, and goroutines_states.c, which says what they wait for. */
 #ifndef MT_DECODE_GOROUTINES_PRIVATE_H
 #define MT_DECODE_GOROUTINES_PRIVATE_H
 
@@ -43,5 +43,12 @@ struct mt_goroutines {
 	MT_ARRAY(struct mt_goroutine_notice) notices;
 	struct mt_kept_events events;
 };
+
+/* A sink before TO for goroutines' tracks.  Errors: NO_MEMORY. */
+struct mt_goroutine_states;
+struct mt_error *mt_goroutine_states_create(struct mt_slice_sink to,
+					    struct mt_goroutine_states **out);
+struct mt_slice_sink mt_goroutine_states_sink(struct mt_goroutine_states *states);
+void mt_goroutine_states_destroy(struct mt_goroutine_states *states); /* NULL is fine */
 
 #endif

@@ -195,7 +195,7 @@ static struct mt_error *show_runs(struct showing *showing, const struct mt_gorou
 }
 
 static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_goroutine *one,
-			     uint32_t serial, struct mt_event *events)
+			     uint32_t serial, struct mt_event *events, struct mt_slice_sink sink)
 {
 	struct mt_decode_run *run = goroutines->run;
 	struct showing showing = {.goroutines = goroutines};
@@ -204,7 +204,7 @@ static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_gorouti
 		       .tid = MT_GOROUTINE_TID(one->key.id, serial),
 		       .name = one->name,
 		       .process = process_of(goroutines, (int)one->key.pid)},
-	    .sink = run->calls_sink,
+	    .sink = sink,
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,
@@ -250,7 +250,8 @@ static int compare_notices(const void *left, const void *right)
 	return compare(one->event.time_ns, other->event.time_ns);
 }
 
-static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_event *events)
+static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_event *events,
+				 struct mt_slice_sink sink)
 {
 	const uint64_t wanted = goroutines->run->options->goroutine;
 	bool was_shown = false;
@@ -266,7 +267,7 @@ static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_eve
 		if (wanted && one->key.id != wanted)
 			continue;
 		was_shown = true;
-		mt_try(show(goroutines, one, serial, events));
+		mt_try(show(goroutines, one, serial, events, sink));
 	}
 	return was_shown || !wanted
 		   ? NULL
@@ -335,11 +336,20 @@ struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
 	if (goroutines->notices.count)
 		qsort(goroutines->notices.items, goroutines->notices.count,
 		      sizeof(*goroutines->notices.items), compare_notices);
-	struct mt_error *error = show_all(goroutines, events);
+	/* Statistics are of calls, and count the kernel's side tracks. */
+	const bool is_for_statistics = goroutines->run->options->side_tracks_first;
+	struct mt_slice_sink sink = goroutines->run->calls_sink;
+	struct mt_goroutine_states *states = NULL;
+	struct mt_error *error =
+	    is_for_statistics ? NULL : mt_goroutine_states_create(sink, &states);
+	if (states)
+		sink = mt_goroutine_states_sink(states);
+	if (!error)
+		error = show_all(goroutines, events, sink);
+	mt_goroutine_states_destroy(states);
 	free(events);
-	/* Statistics count the kernel's side tracks. */
 	if (error || goroutines->run->options->goroutine || !goroutines->runs.count ||
-	    goroutines->run->options->side_tracks_first)
+	    is_for_statistics)
 		return error;
 	qsort(goroutines->runs.items, goroutines->runs.count, sizeof(*goroutines->runs.items),
 	      compare_by_thread);

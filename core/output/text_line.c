@@ -308,6 +308,8 @@ static void put_call_cell(struct mt_str *out, struct mt_text_style *style,
 	const struct mt_source *source = &entry->slice.call_source;
 	struct mt_str *cell = &style->cell;
 
+	if (entry->slice.kind == MT_SLICE_SIDE)
+		return;
 	if (source->file) {
 		put_name(cell, &style->scratch, base_name(source->file), PLACE_COLUMNS);
 		if (source->line)

@@ -55,11 +55,28 @@ def test_calls_of_each(go, run_mtdb, tmp_path, way, processors):
         assert not [call for call in calls if "inferred" in call[1] or "unwound" in call[1]]
         shown = collections.Counter(call[0] for call in calls)
         assert {function: shown[function] for function in expected} == expected
-        assert re.search(r" time\.Sleep .*\n(?:.*\n)*?.* runtime\.mcall ", text)
+        assert re.search(r" time\.Sleep .*\n(?:.*\n)*?.* runtime\.mcall .*\n.* waiting: sleep\n", text)
+        assert len(re.findall(" waiting: sleep$", text, re.M)) == expected["main.sleep"]
     for name, text in found.items():
         assert not name.startswith("Thread") or not CALL.search(text), name
     ran = [text for name, text in found.items() if name.startswith('Track "goroutines of ')]
     assert all(f"goroutine {number} (main." in "".join(ran) for number in counts)
+
+
+@pytest.mark.parametrize("way", ["static", "stripped"])
+def test_what_they_wait_for(go, run_mtdb, tmp_path, way):
+    program = go(f"waits-{way}", *WAYS[way], source="calls_waits.go")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--", program)
+    said = re.findall(r"^goroutine (\d+): (.*)", done.stdout, re.M)
+    assert len(said) == 9, done.stderr
+    found = tracks((tmp_path / "out.txt").read_text())
+    for number, reason in said:
+        _, text = of_goroutine(found, number)
+        # Of a stripped program's inlined functions nobody knows.
+        known = (reason, "semacquire") if reason.endswith("RLock") and way == "stripped" else (reason,)
+        assert set(re.findall(r" waiting: (.*)$", text, re.M)) & {*known}, text
+    # What never goes on has no end.
+    assert re.search(r" open  .* waiting: select \(no cases\)$", "".join(found.values()), re.M)
 
 
 def test_one_goroutine(go, run_mtdb, tmp_path):
