@@ -124,6 +124,7 @@ class Trace:
         self.processes = {}
         self.threads = {}
         self.counters = collections.defaultdict(list)  # by name: (time, value)
+        self.flows = collections.defaultdict(dict)  # arrows: {7: {"from": slice, "to": slice}}
         self.records = collections.Counter()  # by the name of their type
 
     def thread(self, pid, tid):
@@ -358,7 +359,8 @@ class Reader:
         record.need(time >= thread.last_time,
                     f"time runs backwards on {thread}: {time} after {thread.last_time}")
         thread.last_time = time
-        kinds = {0: self.instant, 1: self.counter, 2: self.begin, 3: self.end}
+        kinds = {0: self.instant, 1: self.counter, 2: self.begin, 3: self.end,
+                 8: self.flow_begin, 10: self.flow_end}
         record.need(kind in kinds, f"an event of type {kind} has no place here")
         kinds[kind](record, thread, time, (name, category, args))
 
@@ -368,6 +370,23 @@ class Reader:
         record.need(name != "" and list(args) == ["value"], "a counter without name or value")
         record.need(record.word() == thread.tid & (1 << 23) - 1, "not the thread's counter")
         self.trace.counters[name].append((time, args["value"]))
+
+    def flow(self, record, thread, told, end):
+        """One end of an arrow, at the slice that is open."""
+        name, category, args = told
+        number = record.word()
+        record.need(name and category and not args and number, "an arrow without name or number")
+        record.need(thread.open, "an arrow's end outside of all slices")
+        record.need(end not in self.trace.flows[number], f"an arrow that is {end} two places")
+        self.trace.flows[number][end] = thread.open[-1]
+
+    def flow_begin(self, record, thread, _, told):
+        """An arrow begins."""
+        self.flow(record, thread, told, "from")
+
+    def flow_end(self, record, thread, _, told):
+        """An arrow ends."""
+        self.flow(record, thread, told, "to")
 
     @staticmethod
     def instant(record, thread, time, told):

@@ -150,7 +150,7 @@ class Reader:
     def event(self, data, time):
         """A TrackEvent."""
         event = message(data, {3: "category", 4: "args", 9: "type", 10: "name", 11: "track",
-                               30: "value", 34: "location", 44: "real"}, repeated=["args"])
+                               30: "value", 34: "location", 44: "real", 47: "from", 48: "to"}, repeated=["args"])
         if "real" in event:
             event["value"] = event.pop("real")
         need(time < 1 << 63, "a time that does not fit 63 bits")
@@ -186,11 +186,21 @@ class Reader:
             thread.instants.append(instant)
             if parent:
                 parent.instants.append(instant)
+            self.flow(event, "from", parent)
             return
         piece = fxt.Slice(*told)
+        self.flow(event, "to", piece)
         (parent.children if parent else thread.roots).append(piece)
         thread.all_slices.append(piece)
         thread.open.append(piece)
+
+    def flow(self, event, end, piece):
+        """An arrow goes from an instant, here its slice, to where a slice begins."""
+        need({"from", "to"} & set(event) <= {end}, "an arrow at the wrong end")
+        if end in event:
+            number = struct.unpack("<Q", struct.pack("<d", event[end]))[0]
+            need(number and end not in self.trace.flows[number], f"an arrow that is {end} two places")
+            self.trace.flows[number][end] = piece
 
     @staticmethod
     def location(told):

@@ -54,6 +54,7 @@ void mt_goroutines_destroy(struct mt_goroutines *goroutines)
 	}
 	mt_array_deinit(&goroutines->runs);
 	mt_array_deinit(&goroutines->notices);
+	mt_array_deinit(&goroutines->wakes);
 	mt_kept_events_deinit(&goroutines->events);
 	free(goroutines);
 }
@@ -94,6 +95,41 @@ static struct mt_error *begin_run(struct mt_goroutines *goroutines, struct mt_tr
 	return mt_array_push(&goroutines->runs, run) ? mt_error_no_memory() : NULL;
 }
 
+/* Where the thread's own stack does something for its goroutine, that did it; but not once the
+ * thread was left. */
+static bool has_left(const struct mt_track *track)
+{
+	static const char *const ways[] = {MT_GOROUTINE_LEAVE, "runtime.morestack"};
+	const struct mt_symbolizer *symbolizer = &track->epoch->symbolizer.symbolizer;
+	const uint64_t last = track->place.calls[0].function;
+	const char *name = last ? symbolizer->function_at(symbolizer->context, last)->name : NULL;
+
+	for (size_t i = 0; name && i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strncmp(name, ways[i], strlen(ways[i])) == 0)
+			return true;
+	return false;
+}
+
+static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_track *track,
+				  const struct mt_event *event)
+{
+	const struct mt_goroutine_wake wake = {
+	    .woken = find(goroutines, track->thread->pid, event->to),
+	    .waker = track->place.goroutine && !has_left(track) ? track->place.goroutine : NULL,
+	    .time_ns = event->time_ns,
+	    .number = goroutines->wakes.count + 1,
+	};
+
+	const struct mt_goroutine_run *run =
+	    goroutines->runs.count ? mt_array_last(&goroutines->runs) : NULL;
+
+	if (!wake.woken || mt_array_push(&goroutines->wakes, wake))
+		return mt_error_no_memory();
+	track->place.wake =
+	    wake.waker && run && run->goroutine == wake.waker && run->count ? wake.number : 0;
+	return NULL;
+}
+
 /* What is recorded at a switch; its number comes last. */
 static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_track *track,
 				   const struct mt_event *event)
@@ -118,7 +154,10 @@ static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_t
 		place->high = place->next_high;
 		place->low = place->next_low;
 		place->is_switching = true;
+		place->wake = 0;
 		place->calls[0].function = 0;
+	} else if (is_named(value, MT_GOROUTINE_WOKEN_NAME)) {
+		return note_wake(goroutines, track, event);
 	} else if (value && value->name &&
 		   strncmp(value->name, MT_WORDS_PREFIX, sizeof(MT_WORDS_PREFIX) - 1) == 0) {
 		place->said_at = event->from;
@@ -247,6 +286,9 @@ static struct mt_error *take(struct mt_goroutines *goroutines, struct mt_track *
 	if (!place->is_there)
 		return NULL;
 	note_call(place, event);
+	if (place->wake)
+		goroutines->wakes.items[place->wake - 1].is_seen = true;
+	place->wake = 0;
 	struct mt_event moved = *event;
 	moved.from = MT_GOROUTINE_TOP - below(place, event);
 	*stays = false;

@@ -36,19 +36,32 @@ struct mt_goroutine_notice {
 	struct mt_event event; /* a snapshot's mark, or a gap in one of the threads */
 };
 
+/* It waited, and may go on. */
+struct mt_goroutine_wake {
+	struct mt_goroutine *woken;
+	struct mt_goroutine *waker; /* NULL: the runtime itself, on a thread's own stack */
+	uint64_t time_ns;
+	uint64_t number; /* from 1 on */
+	bool is_seen;    /* the waker's track goes on behind it */
+};
+
 struct mt_goroutines {
 	struct mt_decode_run *run;
 	struct mt_goroutine *by_id;
 	MT_ARRAY(struct mt_goroutine_run) runs;
 	MT_ARRAY(struct mt_goroutine_notice) notices;
+	MT_ARRAY(struct mt_goroutine_wake) wakes;
 	struct mt_kept_events events;
 };
 
-/* A sink before TO for goroutines' tracks.  Errors: NO_MEMORY. */
+/* A sink before TO for goroutines' tracks, once all have names.  Errors: NO_MEMORY. */
 struct mt_goroutine_states;
-struct mt_error *mt_goroutine_states_create(struct mt_slice_sink to,
+struct mt_error *mt_goroutine_states_create(struct mt_goroutines *goroutines,
+					    struct mt_slice_sink to,
 					    struct mt_goroutine_states **out);
-struct mt_slice_sink mt_goroutine_states_sink(struct mt_goroutine_states *states);
+/* The next track is that of ONE. */
+struct mt_slice_sink mt_goroutine_states_sink(struct mt_goroutine_states *states,
+					      const struct mt_goroutine *one);
 void mt_goroutine_states_destroy(struct mt_goroutine_states *states); /* NULL is fine */
 
 #endif

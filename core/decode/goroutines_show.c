@@ -155,11 +155,11 @@ static void skip_notices(struct showing *showing, int pid, uint64_t time_ns)
 /* "goroutine 7 (main.worker)"; where its function is not known, it may be by its first call. */
 static struct mt_error *give_name(struct mt_goroutines *goroutines, struct mt_goroutine *one)
 {
-	const struct mt_goroutine_run *run = &goroutines->runs.items[one->first];
+	const struct mt_goroutine_run *run = one->runs ? &goroutines->runs.items[one->first] : NULL;
 	struct mt_event event = {0};
-	const char *name = one->start ? name_at(run, one->start) : NULL;
+	const char *name = run && one->start ? name_at(run, one->start) : NULL;
 
-	if (!name && run->count) {
+	if (!name && run && run->count) {
 		mt_try(mt_kept_events_read(&goroutines->events, run->first, &event, 1));
 		if (event.kind == MT_EVENT_ENTRY && MT_GOROUTINE_TOP - event.from <= FIRST_BELOW)
 			name = name_at(run, event.to);
@@ -195,7 +195,8 @@ static struct mt_error *show_runs(struct showing *showing, const struct mt_gorou
 }
 
 static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_goroutine *one,
-			     uint32_t serial, struct mt_event *events, struct mt_slice_sink sink)
+			     uint32_t serial, struct mt_event *events,
+			     struct mt_goroutine_states *states)
 {
 	struct mt_decode_run *run = goroutines->run;
 	struct showing showing = {.goroutines = goroutines};
@@ -204,7 +205,7 @@ static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_gorouti
 		       .tid = MT_GOROUTINE_TID(one->key.id, serial),
 		       .name = one->name,
 		       .process = process_of(goroutines, (int)one->key.pid)},
-	    .sink = sink,
+	    .sink = states ? mt_goroutine_states_sink(states, one) : run->calls_sink,
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,
@@ -250,8 +251,22 @@ static int compare_notices(const void *left, const void *right)
 	return compare(one->event.time_ns, other->event.time_ns);
 }
 
+/* Also those that were woken, and did not run. */
+static struct mt_error *find_all(struct mt_goroutines *goroutines)
+{
+	for (size_t i = 0; i < goroutines->runs.count; i++) {
+		struct mt_goroutine *one = goroutines->runs.items[i].goroutine;
+
+		if (!one->runs++)
+			one->first = i;
+	}
+	for (struct mt_goroutine *one = goroutines->by_id; one; one = one->hh.next)
+		mt_try(give_name(goroutines, one));
+	return NULL;
+}
+
 static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_event *events,
-				 struct mt_slice_sink sink)
+				 struct mt_goroutine_states *states)
 {
 	const uint64_t wanted = goroutines->run->options->goroutine;
 	bool was_shown = false;
@@ -260,14 +275,11 @@ static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_eve
 	for (size_t i = 0; i < goroutines->runs.count; serial++) {
 		struct mt_goroutine *one = goroutines->runs.items[i].goroutine;
 
-		for (one->first = i;
-		     i < goroutines->runs.count && goroutines->runs.items[i].goroutine == one; i++)
-			one->runs++;
-		mt_try(give_name(goroutines, one));
+		i += one->runs;
 		if (wanted && one->key.id != wanted)
 			continue;
 		was_shown = true;
-		mt_try(show(goroutines, one, serial, events, sink));
+		mt_try(show(goroutines, one, serial, events, states));
 	}
 	return was_shown || !wanted
 		   ? NULL
@@ -338,14 +350,13 @@ struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
 		      sizeof(*goroutines->notices.items), compare_notices);
 	/* Statistics are of calls, and count the kernel's side tracks. */
 	const bool is_for_statistics = goroutines->run->options->side_tracks_first;
-	struct mt_slice_sink sink = goroutines->run->calls_sink;
 	struct mt_goroutine_states *states = NULL;
-	struct mt_error *error =
-	    is_for_statistics ? NULL : mt_goroutine_states_create(sink, &states);
-	if (states)
-		sink = mt_goroutine_states_sink(states);
+	struct mt_error *error = find_all(goroutines);
+	if (!error && !is_for_statistics)
+		error =
+		    mt_goroutine_states_create(goroutines, goroutines->run->calls_sink, &states);
 	if (!error)
-		error = show_all(goroutines, events, sink);
+		error = show_all(goroutines, events, states);
 	mt_goroutine_states_destroy(states);
 	free(events);
 	if (error || goroutines->run->options->goroutine || !goroutines->runs.count ||

@@ -46,6 +46,10 @@ enum mt_arg_name {
 	MT_ARG_NAMES
 };
 
+/* Of arrows, in formats in which they have one. */
+#define MT_FLOW_NAME     "wakes"
+#define MT_CATEGORY_FLOW "goroutine"
+
 enum mt_arg_type {
 	MT_ARG_TYPE_POINTER,
 	MT_ARG_TYPE_INTEGER,

@@ -357,13 +357,24 @@ static inline struct mt_error *end_deeper(struct fxt *fxt)
 	return write_event(fxt, MT_FXT_END, end_ns, NULL, NULL, &args);
 }
 
+/* An arrow, from or to the slice that is open. */
+static struct mt_error *write_flow(struct fxt *fxt, enum mt_fxt_event_type type, uint64_t time_ns,
+				   uint64_t number)
+{
+	mt_try(start_event(fxt, type, time_ns, MT_CATEGORY_FLOW, MT_FLOW_NAME, NULL));
+	mt_fxt_word(&fxt->record, number);
+	return mt_fxt_send(&fxt->record, fxt->stream);
+}
+
 static struct mt_error *fxt_begin(void *self, const struct mt_slice *slice)
 {
 	struct fxt *fxt = self;
 
 	switch (mt_levels_begin(&fxt->levels, slice->time_ns)) {
 	case MT_LEVEL_SHOWN:
-		return write_begin(fxt, slice);
+		mt_try(write_begin(fxt, slice));
+		return slice->flow ? write_flow(fxt, MT_FXT_FLOW_END, slice->time_ns, slice->flow)
+				   : NULL;
 	case MT_LEVEL_FIRST_DEEPER:
 		return write_event(fxt, MT_FXT_BEGIN, slice->time_ns, MT_CATEGORY_CALL,
 				   MT_DEEPER_NAME, NULL);
@@ -398,6 +409,8 @@ static struct mt_error *fxt_instant(void *self, const struct mt_instant *instant
 
 	if (fxt->levels.depth <= MT_CALL_LEVELS)
 		mt_try(end_deeper(fxt));
+	if (instant->flow)
+		mt_try(write_flow(fxt, MT_FXT_FLOW_BEGIN, instant->time_ns, instant->flow));
 	mt_args_of_instant(&args, instant);
 	return write_event(fxt, MT_FXT_INSTANT, instant->time_ns, mt_instant_category(instant),
 			   mt_instant_name(instant), &args);

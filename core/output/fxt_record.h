@@ -31,6 +31,8 @@ enum mt_fxt_event_type {
 	MT_FXT_COUNTER = 1,
 	MT_FXT_BEGIN = 2,
 	MT_FXT_END = 3,
+	MT_FXT_FLOW_BEGIN = 8,
+	MT_FXT_FLOW_END = 10,
 };
 
 enum mt_fxt_object_type {

@@ -124,6 +124,15 @@ static struct mt_error *json_segment_begin(void *self, const struct mt_thread_se
 	return NULL;
 }
 
+/* An arrow, from or to the slice that is open. */
+static struct mt_error *write_flow(struct json *json, char phase, uint64_t time_ns, uint64_t number)
+{
+	start_timed(json, phase, time_ns);
+	mt_str_appendf(&json->line, ",\"id\":%llu,\"bp\":\"e\"", (unsigned long long)number);
+	put_name(json, MT_FLOW_NAME, MT_CATEGORY_FLOW);
+	return end_event(json);
+}
+
 static struct mt_error *json_begin(void *self, const struct mt_slice *slice)
 {
 	struct json *json = self;
@@ -133,7 +142,8 @@ static struct mt_error *json_begin(void *self, const struct mt_slice *slice)
 	start_timed(json, 'B', slice->time_ns);
 	put_name(json, mt_slice_name(slice), mt_slice_category(slice));
 	put_args(json, &args);
-	return end_event(json);
+	mt_try(end_event(json));
+	return slice->flow ? write_flow(json, 'f', slice->time_ns, slice->flow) : NULL;
 }
 
 static struct mt_error *json_end(void *self, const struct mt_slice_end *end)
@@ -164,6 +174,8 @@ static struct mt_error *json_instant(void *self, const struct mt_instant *instan
 {
 	struct mt_args args;
 
+	if (instant->flow)
+		mt_try(write_flow(self, 's', instant->time_ns, instant->flow));
 	mt_args_of_instant(&args, instant);
 	return write_instant(self, instant->time_ns, mt_instant_name(instant),
 			     mt_instant_category(instant), &args);

@@ -187,15 +187,6 @@ static struct mt_error *write_end(struct pftrace *pftrace, uint64_t time_ns, uin
 				end->size);
 }
 
-static struct mt_error *write_instant(struct pftrace *pftrace, uint64_t time_ns,
-				      const char *category, const char *name,
-				      const struct mt_args *args,
-				      const struct mt_function *function)
-{
-	mt_try(start_event(pftrace, MT_PF_INSTANT, category, name, args, function));
-	return send_event(pftrace, time_ns);
-}
-
 static struct mt_error *start_begin(struct pftrace *pftrace, const struct mt_slice *slice)
 {
 	struct mt_args args;
@@ -211,6 +202,8 @@ static struct mt_error *write_begin(struct pftrace *pftrace, const struct mt_sli
 
 	if (!mt_slice_has_shape(slice)) {
 		mt_try(start_begin(pftrace, slice));
+		if (slice->flow)
+			mt_pf_fixed(event, MT_PF_EVENT_FLOW_END, slice->flow);
 		return send_event(pftrace, slice->time_ns);
 	}
 
@@ -391,8 +384,11 @@ static struct mt_error *pftrace_instant(void *self, const struct mt_instant *ins
 	if (pftrace->levels.depth <= MT_CALL_LEVELS)
 		mt_try(end_deeper(pftrace));
 	mt_args_of_instant(&args, instant);
-	return write_instant(pftrace, instant->time_ns, mt_instant_category(instant),
-			     mt_instant_name(instant), &args, instant->function);
+	mt_try(start_event(pftrace, MT_PF_INSTANT, mt_instant_category(instant),
+			   mt_instant_name(instant), &args, instant->function));
+	if (instant->flow)
+		mt_pf_fixed(&pftrace->event, MT_PF_EVENT_FLOW, instant->flow);
+	return send_event(pftrace, instant->time_ns);
 }
 
 static struct mt_error *pftrace_counter(void *self, const struct mt_counter *counter)
@@ -426,8 +422,9 @@ static struct mt_error *pftrace_segment_end(void *self, const struct mt_thread_s
 	if (!segment->snapshot)
 		return NULL;
 	mt_args_of_snapshot(&args, segment);
-	return write_instant(pftrace, segment->end_ns, MT_CATEGORY_MARK, MT_SNAPSHOT_NAME, &args,
-			     NULL);
+	mt_try(
+	    start_event(pftrace, MT_PF_INSTANT, MT_CATEGORY_MARK, MT_SNAPSHOT_NAME, &args, NULL));
+	return send_event(pftrace, segment->end_ns);
 }
 
 static void pftrace_destroy(void *self)

@@ -42,6 +42,8 @@ enum {
 	MT_PF_EVENT_COUNTER_VALUE = 30,
 	MT_PF_EVENT_DOUBLE_COUNTER_VALUE = 44,
 	MT_PF_EVENT_LOCATION_IID = 34,
+	MT_PF_EVENT_FLOW = 47,
+	MT_PF_EVENT_FLOW_END = 48,
 
 	MT_PF_ANNOTATION_NAME_IID = 1,
 	MT_PF_ANNOTATION_BOOL = 2,
@@ -97,7 +99,8 @@ static inline uint8_t *mt_pf_put_varint(uint8_t *at, uint64_t value)
 
 /* Append a field. */
 void mt_pf_number(struct mt_pf_message *message, unsigned field, uint64_t value);
-void mt_pf_fixed(struct mt_pf_message *message, unsigned field, uint64_t bits); /* a double */
+void mt_pf_fixed(struct mt_pf_message *message, unsigned field,
+		 uint64_t bits); /* of a double, a number */
 void mt_pf_bytes(struct mt_pf_message *message, unsigned field, const void *bytes, size_t size);
 void mt_pf_message(struct mt_pf_message *message, unsigned field, const struct mt_pf_message *part);
 

@@ -2,7 +2,8 @@
 /* Which goroutine a thread runs is recorded where Go's runtime switches to it, runtime.gogo(), as
  * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument,
  * a struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes
- * tracks of goroutines of it (decode/goroutines.c). */
+ * tracks of goroutines of it (decode/goroutines.c).  Which one wakes another is recorded in
+ * runtime.ready(), whose argument is in a register. */
 #include "trace/goroutines.h"
 #include "elf/go_version.h"
 #include "elf/header_note.h"
@@ -72,6 +73,8 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 		mt_try(add(session, names[i], MT_WORDS_GOROUTINE));
 	/* Known versions have arguments in registers. */
 	is_new &= mt_objfile_go_minor(objfile) != 0;
+	if (is_new)
+		mt_try(add(session, MT_GOROUTINE_READY, MT_WORDS_WAKE));
 	for (size_t i = 0; is_new && i < sizeof(deaths) / sizeof(deaths[0]); i++)
 		mt_try(add(session, deaths[i], MT_WORDS_DEATH));
 	if (!process->program)
@@ -90,17 +93,19 @@ bool mt_session_may_have(const struct mt_session_trigger *trigger, const struct 
 }
 
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
-					    const struct mt_expr_frame *frame,
+					    const struct mt_expr_frame *frame, enum mt_words words,
 					    struct mt_session_value_list *out)
 {
-	static const char in_types[] = "((struct runtime.g *) " G ")->";
+	const char *g = words == MT_WORDS_WAKE ? "$rax" : G;
 	char id[ID_BYTES], start[ID_BYTES];
 
 	if (process->goid_offset)
-		snprintf(id, sizeof(id), "*(long *) (" G " + %u)", process->goid_offset);
+		snprintf(id, sizeof(id), "*(long *) (%s + %u)", g, process->goid_offset);
 	else
-		snprintf(id, sizeof(id), "%sgoid", in_types);
-	snprintf(start, sizeof(start), "%sstartpc", in_types);
+		snprintf(id, sizeof(id), "((struct runtime.g *) %s)->goid", g);
+	snprintf(start, sizeof(start), "((struct runtime.g *) %s)->startpc", g);
+	if (words == MT_WORDS_WAKE)
+		return mt_session_parse_value(process, frame, MT_GOROUTINE_WOKEN_NAME, id, out);
 	mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_HIGH_NAME, HI, out));
 	mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_LOW_NAME, LOW, out));
 	/* Without types its function is not known, unless its first call is seen. */

@@ -9,7 +9,11 @@
 /* The way from a goroutine to the thread's own stack; it returns when the goroutine goes on. */
 #define MT_GOROUTINE_LEAVE "runtime.mcall"
 
-#define MT_GOROUTINE_ID_NAME "goroutine"
+/* Who waits may go on from here. */
+#define MT_GOROUTINE_READY "runtime.ready"
+
+#define MT_GOROUTINE_ID_NAME    "goroutine"
+#define MT_GOROUTINE_WOKEN_NAME "wakes" /* the number of who may go on */
 /* Not shown, as no value is whose name begins so. */
 #define MT_VALUE_HIDDEN         '.'
 #define MT_GOROUTINE_HIGH_NAME  ".high"  /* the upper end of its stack */

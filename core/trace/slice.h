@@ -118,6 +118,8 @@ struct mt_slice {
 	/* CALL, that was cut by a loss: one number on all slices that may be of the same call, and
 	   on no others of the run; 0: none */
 	uint64_t call_id;
+	/* SIDE: an arrow comes here from the instant with that number; 0: none does */
+	uint64_t flow;
 };
 
 #define MT_SLICE_END_OPEN           0x01 /* did not return within the segment */
@@ -171,6 +173,7 @@ struct mt_instant {
 	/* FAULT, MARK, FOLDED, and a TRIGGER by which the program asked for a snapshot; lent for
 	   the run */
 	const struct mt_side_event *side;
+	uint64_t flow; /* MARK: an arrow goes to the slice with that number; 0: none does */
 };
 
 /* A counter's value at a time. */

@@ -14,6 +14,7 @@ enum mt_words {
 	MT_WORDS_INDICATOR, /* magic-trace's, whose arguments mean nothing to us */
 	/* None of mtrace.h: Go's runtime switches to a goroutine (trace/goroutines.h). */
 	MT_WORDS_GOROUTINE,
+	MT_WORDS_WAKE,  /* of another one, that waits */
 	MT_WORDS_DEATH, /* why it dies: a trigger, too */
 };
 

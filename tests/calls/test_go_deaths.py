@@ -62,7 +62,8 @@ def check(way, how, die):
     said = said[:said.index("mtdb: ")]
     assert re.findall(r'^Goroutine "goroutine (\d+)', said, re.M) == ["1" if how == "wait" else number]
     if how == "wait":
-        assert names(said)[-2:] == ["runtime.gopark", "runtime.mcall"]
+        assert names(said)[-3:-1] == ["runtime.gopark", "runtime.mcall"]
+        assert said.rstrip().endswith(" waiting: chan receive")
         return
     if how != "deep":  # that is told on the thread's own stack
         told = re.search(r"\n.*\*\*\* " + re.escape(DEATHS[how]), said)

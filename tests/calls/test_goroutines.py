@@ -7,6 +7,10 @@ import re
 
 import pytest
 
+import fxt
+import pftrace
+from output import chrome
+
 WAYS = {"static": [], "pie": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"],
         "cgo": ["-buildmode=pie", "-ldflags=-linkmode=external"],
         "cgo-stripped": ["-buildmode=pie", "-ldflags=-linkmode=external -s -w"]}
@@ -75,8 +79,50 @@ def test_what_they_wait_for(go, run_mtdb, tmp_path, way):
         # Of a stripped program's inlined functions nobody knows.
         known = (reason, "semacquire") if reason.endswith("RLock") and way == "stripped" else (reason,)
         assert set(re.findall(r" waiting: (.*)$", text, re.M)) & {*known}, text
+        # Main lets them go on; Go's poller does so with those that wait for a file.
+        if reason != "IO wait":
+            assert re.search(r"waiting: .*\n.* runnable: woken by goroutine 1 \(runtime\.main\)$", text, re.M)
+    _, text = of_goroutine(found, 1)
+    woken = re.findall(r"\*\*\* wakes goroutine (\d+) \(main\.", text)
+    assert sorted({number for number, reason in said if reason != "IO wait"} - {*woken}) == []
     # What never goes on has no end.
     assert re.search(r" open  .* waiting: select \(no cases\)$", "".join(found.values()), re.M)
+
+
+def read_trace(path):
+    if path.suffix == ".json":
+        return chrome.parse(path.read_bytes())[0]
+    return {".fxt": fxt, ".pftrace": pftrace}[path.suffix].read(path)
+
+
+@pytest.mark.parametrize("suffix", [".fxt", ".pftrace", ".json"])
+def test_in_timelines(go, run_mtdb, tmp_path, suffix):
+    """Tracks, what goroutines wait for, and who wakes them, by arrows."""
+    path = tmp_path / f"out{suffix}"
+    done = run_mtdb("run", "-e", "calls", "-o", path, "--",
+                    go("waits-static", source="calls_waits.go"))
+    said = re.findall(r"^goroutine (\d+): (.*)", done.stdout, re.M)
+    trace = read_trace(path)
+    tracks_of = {int(found[1]): thread for thread in trace.threads.values()
+                 if (found := re.match(r"goroutine (\d+) \(", thread.name or ""))}
+    # Each arrow has two ends, and starts where the waker calls.
+    heads = {}
+    for ends in trace.flows.values():
+        assert set(ends) == {"from", "to"}
+        assert ends["to"].name == "runnable" and ends["to"].begin >= ends["from"].begin
+        heads[id(ends["to"])] = ends["from"]
+    ours = {id(piece) for piece in tracks_of[1].slices()}
+    for number, reason in said:
+        thread = tracks_of[int(number)]
+        [waited] = thread.find(f"waiting: {reason}")
+        after = thread.slices()[thread.slices().index(waited) + 1]
+        if reason == "IO wait":
+            continue
+        assert after.name == "runnable" and after.begin == waited.end
+        assert after.args["reason"] == "woken by goroutine 1 (runtime.main)"
+        assert id(heads[id(after)]) in ours
+        assert any(f"wakes goroutine {number} " in one.name and one.time == after.begin
+                   for one in tracks_of[1].instants)
 
 
 def test_one_goroutine(go, run_mtdb, tmp_path):

@@ -5,7 +5,7 @@ import json
 
 import fxt
 
-PHASES = "BEiM"
+PHASES = "BEiMsf"
 
 
 def no_duplicates(pairs):
@@ -49,6 +49,11 @@ def put(trace, event):
         piece = thread.open.pop()
         piece.end = time
         piece.args.update(event.get("args", {}))
+        return
+    if phase in "sf":
+        assert event["bp"] == "e" and event["name"] and event["cat"]
+        ends = trace.flows[event["id"]]
+        assert ends.setdefault({"s": "from", "f": "to"}[phase], parent) is parent
         return
     told = (event["name"], event["cat"], time)
     if phase == "i":
