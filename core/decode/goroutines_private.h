@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by goroutines.c, which takes threads apart, goroutines_show.c, which puts goroutines
- * together, and goroutines_states.c, which says what they wait for. */
+ * together, goroutines_name.c, which names them, and goroutines_states.c, which says what they wait
+ * for. */
 #ifndef MT_DECODE_GOROUTINES_PRIVATE_H
 #define MT_DECODE_GOROUTINES_PRIVATE_H
 
@@ -53,6 +54,10 @@ struct mt_goroutines {
 	MT_ARRAY(struct mt_goroutine_wake) wakes;
 	struct mt_kept_events events;
 };
+
+/* Gives ONE its name, once its runs are known; where its function is not, that may be by its first
+ * call.  Errors: SYSTEM; NO_MEMORY. */
+struct mt_error *mt_goroutine_name(struct mt_goroutines *goroutines, struct mt_goroutine *one);
 
 /* A sink before TO for goroutines' tracks, once all have names.  Errors: NO_MEMORY. */
 struct mt_goroutine_states;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first function of a goroutine is entered this far below at the most. */
-#define FIRST_BELOW      64u
 #define END_OF_GOROUTINE "runtime.goexit1"
 
 /* ---- A goroutine's runs ---- */
@@ -152,24 +150,6 @@ static void skip_notices(struct showing *showing, int pid, uint64_t time_ns)
 	}
 }
 
-/* "goroutine 7 (main.worker)"; where its function is not known, it may be by its first call. */
-static struct mt_error *give_name(struct mt_goroutines *goroutines, struct mt_goroutine *one)
-{
-	const struct mt_goroutine_run *run = one->runs ? &goroutines->runs.items[one->first] : NULL;
-	struct mt_event event = {0};
-	const char *name = run && one->start ? name_at(run, one->start) : NULL;
-
-	if (!name && run && run->count) {
-		mt_try(mt_kept_events_read(&goroutines->events, run->first, &event, 1));
-		if (event.kind == MT_EVENT_ENTRY && MT_GOROUTINE_TOP - event.from <= FIRST_BELOW)
-			name = name_at(run, event.to);
-	}
-	one->name = mt_arena_format(&goroutines->run->arena,
-				    name ? "goroutine %" PRIu64 " (%s)" : "goroutine %" PRIu64,
-				    one->key.id, name);
-	return one->name ? NULL : mt_error_no_memory();
-}
-
 static const char *process_of(struct mt_goroutines *goroutines, int pid)
 {
 	struct mt_processes *processes = goroutines->run->processes;
@@ -261,7 +241,7 @@ static struct mt_error *find_all(struct mt_goroutines *goroutines)
 			one->first = i;
 	}
 	for (struct mt_goroutine *one = goroutines->by_id; one; one = one->hh.next)
-		mt_try(give_name(goroutines, one));
+		mt_try(mt_goroutine_name(goroutines, one));
 	return NULL;
 }
 

@@ -8,6 +8,7 @@
  *	values.c       which values were recorded with calls
  *	goroutines.c   tracks of goroutines: events away from threads
  *	goroutines_show.c  and together again
+ *	goroutines_name.c  what they are called
  *	goroutines_states.c  what they wait for
  *	fibers.c       tracks of coroutines, away from threads likewise
  *	kept_events.c  what is put together later

@@ -23,6 +23,10 @@ enum {
 	ALIGNMENT = 8,    /* of the header, at the least */
 	MOST_TRIES = 16,  /* words that may be the header's first one */
 
+	/* The runtime knows some functions by numbers, wrappers by the last one (internal/abi,
+	 * FuncID): so many there are at the least, in all versions. */
+	LEAST_WRAPPER = 16,
+
 	/* Of a function (internal/abi, FuncFlag).  Go 1.16 has none, and zeros in their place. */
 	FLAG_OUTERMOST = 1,
 	FLAG_MOVES_STACK = 2,
@@ -39,6 +43,7 @@ struct mt_go_table {
 	size_t field_size;     /* of a number in `functions`: 4 or 8 bytes */
 	bool has_first_line;   /* of functions, each */
 	size_t count;          /* of functions */
+	uint8_t wrapper;       /* the number of those that the compiler made; 0: not known */
 	struct part names;     /* texts */
 	struct part units;     /* 32-bit offsets in `files` */
 	struct part files;     /* texts */
@@ -51,6 +56,7 @@ struct function {
 	uint32_t name;
 	uint32_t sp_table, file_table, line_table; /* offsets in `values` */
 	uint32_t unit;                             /* index in `units` */
+	uint8_t id;
 	uint8_t flags;
 };
 
@@ -105,9 +111,23 @@ static bool read_function(const struct mt_go_table *table, size_t index, struct 
 	if (table->has_first_line)
 		mt_cursor_u32(&cursor);
 	tail = mt_cursor_bytes(&cursor, 2); /* which one the runtime knows it as, and flags */
-	if (tail)
+	if (tail) {
+		out->id = tail[0];
 		out->flags = tail[1];
+	}
 	return !cursor.failed;
+}
+
+/* Each program has some, of its types' comparisons. */
+static void find_wrapper(struct mt_go_table *table)
+{
+	struct function function = {0};
+
+	for (size_t i = 0; i < table->count; i++)
+		if (read_function(table, i, &function) && function.id > table->wrapper)
+			table->wrapper = function.id;
+	if (table->wrapper < LEAST_WRAPPER)
+		table->wrapper = 0;
 }
 
 /* ---- Tables from addresses to values: pairs of differences, of the value and of the address at
@@ -194,6 +214,7 @@ bool mt_go_function_at(const struct mt_go_table *table, size_t index, struct mt_
 		return false;
 	out->name = text_at(&table->names, function.name, LONGEST_NAME);
 	out->end = end_of(table, index, &function);
+	out->is_wrapper = table->wrapper && function.id == table->wrapper;
 	return out->name && *out->name;
 }
 
@@ -393,8 +414,10 @@ static struct mt_go_table *create(const struct mt_objfile *objfile)
 	if (table && !mt_code_read(objfile, &table->code))
 		for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
 			if (mt_section_find(objfile->main.elf, sections[i], &section) &&
-			    section.data->d_buf && find_header(objfile, &section, i < 2, table))
+			    section.data->d_buf && find_header(objfile, &section, i < 2, table)) {
+				find_wrapper(table);
 				return table;
+			}
 	if (table)
 		destroy(table);
 	return NULL;

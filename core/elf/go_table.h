@@ -17,6 +17,7 @@ struct mt_go_function {
 	uint64_t start; /* [start, end), without the padding behind */
 	uint64_t end;
 	const char *name; /* "main.(*T).Method", "main.f[...]" */
+	bool is_wrapper;  /* the compiler made it to call another: `go f(x)` begins with one */
 };
 
 /* A stretch of a function's code that is of one line, be it of an inlined call. */
