@@ -111,13 +111,14 @@ static bool has_left(const struct mt_track *track)
 }
 
 static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_track *track,
-				  const struct mt_event *event)
+				  const struct mt_event *event, bool is_new)
 {
 	const struct mt_goroutine_wake wake = {
 	    .woken = find(goroutines, track->thread->pid, event->to),
 	    .waker = track->place.goroutine && !has_left(track) ? track->place.goroutine : NULL,
 	    .time_ns = event->time_ns,
 	    .number = goroutines->wakes.count + 1,
+	    .is_new = is_new,
 	};
 
 	const struct mt_goroutine_run *run =
@@ -125,6 +126,12 @@ static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_tr
 
 	if (!wake.woken || mt_array_push(&goroutines->wakes, wake))
 		return mt_error_no_memory();
+	if (is_new) {
+		wake.woken->made_at = track->place.made_at;
+		wake.woken->made_in = track->epoch;
+		if (!wake.woken->start)
+			wake.woken->start = track->place.made_start;
+	}
 	track->place.wake =
 	    wake.waker && run && run->goroutine == wake.waker && run->count ? wake.number : 0;
 	return NULL;
@@ -157,7 +164,13 @@ static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_t
 		place->wake = 0;
 		place->calls[0].function = 0;
 	} else if (is_named(value, MT_GOROUTINE_WOKEN_NAME)) {
-		return note_wake(goroutines, track, event);
+		return note_wake(goroutines, track, event, false);
+	} else if (is_named(value, MT_GOROUTINE_MADE_NAME)) {
+		return note_wake(goroutines, track, event, true);
+	} else if (is_named(value, MT_GOROUTINE_MADE_START_NAME)) {
+		place->made_start = event->to;
+	} else if (is_named(value, MT_GOROUTINE_MADE_AT_NAME)) {
+		place->made_at = event->to;
 	} else if (value && value->name &&
 		   strncmp(value->name, MT_WORDS_PREFIX, sizeof(MT_WORDS_PREFIX) - 1) == 0) {
 		place->said_at = event->from;

@@ -25,9 +25,11 @@ struct mt_goroutine {
 		int64_t pid; /* no padding */
 		uint64_t id;
 	} key;
-	uint64_t start;     /* its function; 0: not known */
-	const char *name;   /* "goroutine 7 (main.worker)" */
-	size_t first, runs; /* once these are sorted */
+	uint64_t start;                 /* its function; 0: not known */
+	uint64_t made_at;               /* behind the go statement's call; 0: not known */
+	const struct mt_epoch *made_in; /* in which names are true of that */
+	const char *name;               /* "goroutine 7 (main.worker)" */
+	size_t first, runs;             /* once these are sorted */
 	UT_hash_handle hh;
 };
 
@@ -37,13 +39,14 @@ struct mt_goroutine_notice {
 	struct mt_event event; /* a snapshot's mark, or a gap in one of the threads */
 };
 
-/* It waited, and may go on. */
+/* It waited, or is new, and may run. */
 struct mt_goroutine_wake {
 	struct mt_goroutine *woken;
 	struct mt_goroutine *waker; /* NULL: the runtime itself, on a thread's own stack */
 	uint64_t time_ns;
 	uint64_t number; /* from 1 on */
-	bool is_seen;    /* the waker's track goes on behind it */
+	bool is_new;
+	bool is_seen; /* the waker's track goes on behind it */
 };
 
 struct mt_goroutines {

@@ -148,8 +148,11 @@ static struct mt_error *tell_wakes(struct mt_goroutine_states *states, uint64_t 
 		const struct mt_instant instant = {
 		    .time_ns = wake->time_ns,
 		    .kind = MT_INSTANT_MARK,
-		    .side = new_event(states,
-				      mt_arena_format(arena, "wakes %s", name_of(wake->woken)), ""),
+		    .side =
+			new_event(states,
+				  mt_arena_format(arena, wake->is_new ? "starts %s" : "wakes %s",
+						  name_of(wake->woken)),
+				  ""),
 		    .flow = flow_of(states, wake)};
 
 		if (!instant.side)
@@ -157,6 +160,43 @@ static struct mt_error *tell_wakes(struct mt_goroutine_states *states, uint64_t 
 		mt_try(mt_slice_pass_instant(states, &instant));
 	}
 	return NULL;
+}
+
+static bool is_due(const struct wakes *wakes)
+{
+	return wakes->next < wakes->end && wakes->next->is_new;
+}
+
+/* The number of an arrow to its first call; 0: none. */
+static uint64_t birth_of(const struct mt_goroutine_states *states)
+{
+	return is_due(&states->of_it) ? flow_of(states, states->of_it.next) : 0;
+}
+
+/* In the first call that is known of it, which began at TIME_NS. */
+static struct mt_error *tell_birth(struct mt_goroutine_states *states, uint64_t time_ns)
+{
+	const struct mt_goroutine_wake *wake = states->of_it.next;
+	struct mt_instant instant = {.time_ns = time_ns, .kind = MT_INSTANT_MARK};
+
+	if (!is_due(&states->of_it))
+		return NULL;
+	states->of_it.next++;
+	instant.side = new_event(
+	    states,
+	    mt_arena_format(&states->goroutines->run->arena, "created by %s", name_of(wake->waker)),
+	    "");
+	if (!instant.side)
+		return mt_error_no_memory();
+	/* The call may be the function's last instruction. */
+	instant.address = wake->woken->made_at ? wake->woken->made_at - 1 : 0;
+	if (instant.address) {
+		struct mt_space *space = wake->woken->made_in->space;
+
+		instant.function = mt_space_function_at(space, instant.address);
+		mt_space_source_at(space, instant.address, &instant.source);
+	}
+	return mt_slice_pass_instant(states, &instant);
 }
 
 /* It waits, at that depth, and may go on by TIME_NS. */
@@ -211,7 +251,10 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 	mt_try(come_to(states, slice->time_ns));
 	if (mt_array_push(&states->open, slice->function))
 		return mt_error_no_memory();
-	mt_try(mt_slice_pass_begin(self, slice));
+	struct mt_slice shown = *slice;
+	shown.flow = birth_of(states);
+	mt_try(mt_slice_pass_begin(self, &shown));
+	mt_try(tell_birth(states, slice->time_ns));
 	states->is_away = state != NULL;
 	states->waits = state && state != &runnable;
 	states->since_ns = slice->time_ns;

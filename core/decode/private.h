@@ -33,6 +33,7 @@ struct mt_goroutine_place {
 	uint64_t next_low, next_high, next_start; /* of the one that is about to be switched to */
 	bool is_switching;                        /* to `goroutine`, by the next event */
 	bool is_there;                            /* the last event was on its stack */
+	uint64_t made_start, made_at;             /* of the goroutine that it makes */
 	size_t wake;      /* that it made last, from 1 on, and did nothing since; 0: none */
 	uint64_t said_at; /* the stack pointer of a call by which the program says something */
 	/* The calls on its stack that began last, the last one first; function 0: none. */

@@ -31,8 +31,8 @@ struct mt_slice_shapes {
 /* Whether a slice's begin is told by what a shape is found by. */
 static inline bool mt_slice_has_shape(const struct mt_slice *slice)
 {
-	return !slice->arguments && !slice->call_id && slice->kind != MT_SLICE_SIDE &&
-	       slice->kind != MT_SLICE_GAP;
+	return !slice->arguments && !slice->call_id && !slice->flow &&
+	       slice->kind != MT_SLICE_SIDE && slice->kind != MT_SLICE_GAP;
 }
 
 /* The shape of SLICE's begin, as if it had these FLAGS, or where it may be kept: then its size is

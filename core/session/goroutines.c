@@ -3,7 +3,7 @@
  * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument,
  * a struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes
  * tracks of goroutines of it (decode/goroutines.c).  Which one wakes another is recorded in
- * runtime.ready(), whose argument is in a register. */
+ * runtime.ready(), who makes one in runtime.newproc1(), whose arguments are in registers. */
 #include "trace/goroutines.h"
 #include "elf/go_version.h"
 #include "elf/header_note.h"
@@ -18,9 +18,15 @@
 /* By its name among symbols, and by that in the runtime's own table. */
 static const char *const names[] = {MT_GOROUTINE_SWITCH ".abi0", MT_GOROUTINE_SWITCH};
 
-/* Where its runtime tells why a program dies: death.c. */
-static const char *const deaths[] = {MT_WORDS_PANIC_FUNCTION, MT_WORDS_THROW_FUNCTION,
-				     MT_WORDS_FATAL_FUNCTION};
+/* DEATH: death.c. */
+static const struct {
+	const char *name;
+	enum mt_words words;
+} others[] = {
+    {MT_GOROUTINE_READY, MT_WORDS_WAKE},       {MT_GOROUTINE_MAKE, MT_WORDS_MAKE},
+    {MT_GOROUTINE_MAKE, MT_WORDS_MADE},        {MT_WORDS_PANIC_FUNCTION, MT_WORDS_DEATH},
+    {MT_WORDS_THROW_FUNCTION, MT_WORDS_DEATH}, {MT_WORDS_FATAL_FUNCTION, MT_WORDS_DEATH},
+};
 
 /* Of gobuf.g and of g.stack, in all versions (Go's runtime/runtime2.go). */
 #define G   "*(long *) (*(long *) ($rsp + 8) + 16)"
@@ -44,12 +50,14 @@ static bool can_record(const struct mt_session *session)
 
 static struct mt_error *add(struct mt_session *session, const char *name, enum mt_words words)
 {
-	const bool is_death = words == MT_WORDS_DEATH;
 	struct mt_session_trigger trigger = {.text = name,
 					     .option = OPTION,
 					     .words = words,
-					     .values =
-						 is_death ? MT_VALUES_NONE : MT_VALUES_ARGUMENTS};
+					     .values = words == MT_WORDS_DEATH ? MT_VALUES_NONE
+						       : words == MT_WORDS_MADE
+							   ? MT_VALUES_RESULT
+							   : MT_VALUES_ARGUMENTS,
+					     .spec = {.at_return = words == MT_WORDS_MADE}};
 
 	trigger.spec.location = strdup(name);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
@@ -73,10 +81,8 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 		mt_try(add(session, names[i], MT_WORDS_GOROUTINE));
 	/* Known versions have arguments in registers. */
 	is_new &= mt_objfile_go_minor(objfile) != 0;
-	if (is_new)
-		mt_try(add(session, MT_GOROUTINE_READY, MT_WORDS_WAKE));
-	for (size_t i = 0; is_new && i < sizeof(deaths) / sizeof(deaths[0]); i++)
-		mt_try(add(session, deaths[i], MT_WORDS_DEATH));
+	for (size_t i = 0; is_new && i < sizeof(others) / sizeof(others[0]); i++)
+		mt_try(add(session, others[i].name, others[i].words));
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
 	return mt_session_see_all(session, process);
@@ -96,7 +102,7 @@ struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *pro
 					    const struct mt_expr_frame *frame, enum mt_words words,
 					    struct mt_session_value_list *out)
 {
-	const char *g = words == MT_WORDS_WAKE ? "$rax" : G;
+	const char *g = words == MT_WORDS_GOROUTINE ? G : "$rax";
 	char id[ID_BYTES], start[ID_BYTES];
 
 	if (process->goid_offset)
@@ -104,6 +110,14 @@ struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *pro
 	else
 		snprintf(id, sizeof(id), "((struct runtime.g *) %s)->goid", g);
 	snprintf(start, sizeof(start), "((struct runtime.g *) %s)->startpc", g);
+	if (words == MT_WORDS_MAKE) {
+		mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_START_NAME,
+					      "*(long *) $rax", out));
+		return mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_AT_NAME, "$rcx",
+					      out);
+	}
+	if (words == MT_WORDS_MADE)
+		return mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_NAME, id, out);
 	if (words == MT_WORDS_WAKE)
 		return mt_session_parse_value(process, frame, MT_GOROUTINE_WOKEN_NAME, id, out);
 	mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_HIGH_NAME, HI, out));

@@ -140,7 +140,7 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 {
 	struct mt_error *error = NULL;
 
-	if (trigger->words == MT_WORDS_GOROUTINE || trigger->words == MT_WORDS_WAKE)
+	if (trigger->words >= MT_WORDS_GOROUTINE)
 		return mt_session_parse_goroutine(process, frame, trigger->words, out);
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		for (size_t j = 0; j < MOST_VALUES && table[i].names[j] && !error &&

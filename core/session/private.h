@@ -324,7 +324,7 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
  * asked for are in few. */
 bool mt_session_may_have(const struct mt_session_trigger *trigger,
 			 const struct mt_objfile *objfile);
-/* What is recorded of such a switch, or of a WAKE. */
+/* What is recorded of such a switch, or of a WAKE, MAKE, MADE. */
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
 					    const struct mt_expr_frame *frame, enum mt_words words,
 					    struct mt_session_value_list *out);

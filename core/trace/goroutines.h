@@ -12,12 +12,18 @@
 /* Who waits may go on from here. */
 #define MT_GOROUTINE_READY "runtime.ready"
 
+/* Makes one.  Its arguments: what it is started with, by whom, and where that is. */
+#define MT_GOROUTINE_MAKE "runtime.newproc1"
+
 #define MT_GOROUTINE_ID_NAME    "goroutine"
 #define MT_GOROUTINE_WOKEN_NAME "wakes" /* the number of who may go on */
 /* Not shown, as no value is whose name begins so. */
-#define MT_VALUE_HIDDEN         '.'
-#define MT_GOROUTINE_HIGH_NAME  ".high"  /* the upper end of its stack */
-#define MT_GOROUTINE_LOW_NAME   ".low"   /* the lower one */
-#define MT_GOROUTINE_START_NAME ".start" /* its function */
+#define MT_VALUE_HIDDEN              '.'
+#define MT_GOROUTINE_HIGH_NAME       ".high"       /* the upper end of its stack */
+#define MT_GOROUTINE_LOW_NAME        ".low"        /* the lower one */
+#define MT_GOROUTINE_START_NAME      ".start"      /* its function */
+#define MT_GOROUTINE_MADE_START_NAME ".made.start" /* the same of a new one; at the call */
+#define MT_GOROUTINE_MADE_AT_NAME    ".made.at"    /* behind the go statement's call */
+#define MT_GOROUTINE_MADE_NAME       ".made"       /* its number; at the return */
 
 #endif

@@ -118,7 +118,7 @@ struct mt_slice {
 	/* CALL, that was cut by a loss: one number on all slices that may be of the same call, and
 	   on no others of the run; 0: none */
 	uint64_t call_id;
-	/* SIDE: an arrow comes here from the instant with that number; 0: none does */
+	/* An arrow comes here from the instant with that number; 0: none does */
 	uint64_t flow;
 };
 

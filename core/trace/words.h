@@ -15,6 +15,8 @@ enum mt_words {
 	/* None of mtrace.h: Go's runtime switches to a goroutine (trace/goroutines.h). */
 	MT_WORDS_GOROUTINE,
 	MT_WORDS_WAKE,  /* of another one, that waits */
+	MT_WORDS_MAKE,  /* of a new one: the call, */
+	MT_WORDS_MADE,  /* and its return */
 	MT_WORDS_DEATH, /* why it dies: a trigger, too */
 };
 

@@ -10,6 +10,7 @@ import pytest
 import fxt
 import pftrace
 from output import chrome
+from tests import conftest
 
 WAYS = {"static": [], "pie": ["-buildmode=pie"], "stripped": ["-ldflags=-s -w"],
         "cgo": ["-buildmode=pie", "-ldflags=-linkmode=external"],
@@ -84,7 +85,12 @@ def test_what_they_wait_for(go, run_mtdb, tmp_path, way):
         # Main lets them go on; Go's poller does so with those that wait for a file.
         if reason != "IO wait":
             assert re.search(r"waiting: .*\n.* runnable: woken by goroutine 1 \(runtime\.main\)$", text, re.M)
+        # A stripped program has lines in the runtime's table.
+        line = conftest.line_of("calls_waits.go", "go func(i int) {")
+        assert re.search(rf"\*\*\* created by goroutine 1 \(runtime\.main\) in main\.main "
+                         rf".*calls_waits\.go:{line}$", text, re.M), text
     _, text = of_goroutine(found, 1)
+    assert {number for number, _ in said} <= {*re.findall(r"\*\*\* starts goroutine (\d+) ", text)}
     woken = re.findall(r"\*\*\* wakes goroutine (\d+) \(main\.", text)
     assert sorted({number for number, reason in said if reason != "IO wait"} - {*woken}) == []
     # What never goes on has no end.
@@ -111,11 +117,13 @@ def test_in_timelines(go, run_mtdb, tmp_path, suffix):
     heads = {}
     for ends in trace.flows.values():
         assert set(ends) == {"from", "to"}
-        assert ends["to"].name == "runnable" and ends["to"].begin >= ends["from"].begin
+        assert ends["to"].begin >= ends["from"].begin
+        assert ends["to"].name == "runnable" or ends["to"].depth == 0
         heads[id(ends["to"])] = ends["from"]
     ours = {id(piece) for piece in tracks_of[1].slices()}
     for number, reason in said:
         thread = tracks_of[int(number)]
+        assert id(heads[id(thread.slices()[0])]) in ours
         [waited] = thread.find(f"waiting: {reason}")
         after = thread.slices()[thread.slices().index(waited) + 1]
         if reason == "IO wait":

@@ -86,7 +86,8 @@ static bool is_function(const struct mt_symbol *symbol, const struct mt_fde *fde
 /* Their calling convention may stand behind: "runtime.gogo.abi0". */
 static bool is_switch(const struct mt_symbol *symbol)
 {
-	static const char *const names[] = {"runtime.gogo", "runtime.mcall", "runtime.ready"};
+	static const char *const names[] = {"runtime.gogo", "runtime.mcall", "runtime.ready",
+					    "runtime.newproc1"};
 
 	for (size_t i = 0; symbol->raw_name && i < sizeof(names) / sizeof(names[0]); i++) {
 		const size_t length = strlen(names[i]);

@@ -92,7 +92,9 @@ struct mt_plan_site {
 
 #define MT_PLAN_PART   0x1 /* a cold part of another: it has returns, but nobody calls it */
 #define MT_PLAN_KERNEL 0x2 /* it enters the kernel itself */
-#define MT_PLAN_SWITCH 0x4 /* Go's runtime comes to a goroutine by it, leaves one, or wakes one */
+#define MT_PLAN_SWITCH                                                                             \
+	0x4 /* Go's runtime comes to a goroutine by it, leaves, wakes or makes one                 \
+	     */
 
 struct mt_plan_function {
 	uint64_t start; /* [start, end) */
