@@ -3,7 +3,8 @@
  * arguments of mtrace.h's functions are (header.c).  It is called in the way of old: its argument,
  * a struct runtime.gobuf, lies on the stack, and has the struct runtime.g.  The decoder makes
  * tracks of goroutines of it (decode/goroutines.c).  Which one wakes another is recorded in
- * runtime.ready(), who makes one in runtime.newproc1(), whose arguments are in registers. */
+ * runtime.ready(), who makes one in runtime.newproc(), whose arguments are in registers, and, the
+ * new one's number, where runtime.newproc1() returns. */
 #include "trace/goroutines.h"
 #include "elf/go_version.h"
 #include "elf/header_note.h"
@@ -24,7 +25,7 @@ static const struct {
 	enum mt_words words;
 } others[] = {
     {MT_GOROUTINE_READY, MT_WORDS_WAKE},       {MT_GOROUTINE_MAKE, MT_WORDS_MAKE},
-    {MT_GOROUTINE_MAKE, MT_WORDS_MADE},        {MT_WORDS_PANIC_FUNCTION, MT_WORDS_DEATH},
+    {MT_GOROUTINE_MADE, MT_WORDS_MADE},        {MT_WORDS_PANIC_FUNCTION, MT_WORDS_DEATH},
     {MT_WORDS_THROW_FUNCTION, MT_WORDS_DEATH}, {MT_WORDS_FATAL_FUNCTION, MT_WORDS_DEATH},
 };
 
@@ -113,8 +114,8 @@ struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *pro
 	if (words == MT_WORDS_MAKE) {
 		mt_try(mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_START_NAME,
 					      "*(long *) $rax", out));
-		return mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_AT_NAME, "$rcx",
-					      out);
+		return mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_AT_NAME,
+					      "*(long *) $rsp", out);
 	}
 	if (words == MT_WORDS_MADE)
 		return mt_session_parse_value(process, frame, MT_GOROUTINE_MADE_NAME, id, out);

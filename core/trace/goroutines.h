@@ -12,8 +12,10 @@
 /* Who waits may go on from here. */
 #define MT_GOROUTINE_READY "runtime.ready"
 
-/* Makes one.  Its arguments: what it is started with, by whom, and where that is. */
-#define MT_GOROUTINE_MAKE "runtime.newproc1"
+/* A go statement calls the one, with what it starts, and that the other, which returns a new one.
+ */
+#define MT_GOROUTINE_MAKE "runtime.newproc"
+#define MT_GOROUTINE_MADE "runtime.newproc1"
 
 #define MT_GOROUTINE_ID_NAME    "goroutine"
 #define MT_GOROUTINE_WOKEN_NAME "wakes" /* the number of who may go on */
