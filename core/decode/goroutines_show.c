@@ -267,6 +267,11 @@ static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_eve
 				  "the recording contains no calls of goroutine %" PRIu64, wanted);
 }
 
+static uint64_t later(uint64_t one, uint64_t other)
+{
+	return one > other ? one : other;
+}
+
 /* COUNT runs of one thread: whom it ran when. */
 static struct mt_error *show_thread(struct mt_goroutines *goroutines,
 				    const struct mt_goroutine_run *runs, size_t count)
@@ -274,8 +279,8 @@ static struct mt_error *show_thread(struct mt_goroutines *goroutines,
 	struct mt_decode_run *run = goroutines->run;
 	const struct mt_slice_sink *sink = &run->sink;
 	const struct mt_process_thread *thread = mt_processes_thread(run->processes, runs[0].tid);
-	const struct mt_thread_segment segment = {.begin_ns = runs[0].begin_ns,
-						  .end_ns = runs[count - 1].end_ns};
+	struct mt_thread_segment segment = {.begin_ns = runs[0].begin_ns};
+	uint64_t last_ns = segment.begin_ns;
 	struct mt_thread who = {.tid = MT_SIDE_TRACK_TID(MT_SIDE_TRACK_GOROUTINES, runs[0].tid)};
 
 	if (!thread)
@@ -286,13 +291,19 @@ static struct mt_error *show_thread(struct mt_goroutines *goroutines,
 				   thread->name ? thread->name : "?", thread->tid);
 	if (!who.name)
 		return mt_error_no_memory();
+	for (size_t i = 0; i < count; i++)
+		segment.end_ns = later(segment.end_ns, later(runs[i].begin_ns, runs[i].end_ns));
 	mt_try(sink->ops->thread(sink->self, &who));
 	mt_try(sink->ops->segment_begin(sink->self, &segment));
 	for (size_t i = 0; i < count; i++) {
 		struct mt_side_event *what = mt_arena_zalloc(&run->arena, sizeof(*what));
-		const struct mt_slice slice = {
-		    .kind = MT_SLICE_SIDE, .time_ns = runs[i].begin_ns, .side = what};
-		const struct mt_slice_end end = {.time_ns = runs[i].end_ns};
+		const struct mt_slice slice = {.kind = MT_SLICE_SIDE,
+					       .time_ns = later(last_ns, runs[i].begin_ns),
+					       .side = what};
+		const struct mt_slice_end end = {.time_ns = later(slice.time_ns, runs[i].end_ns)};
+
+		/* A thread may have gone on while the others' rings were read. */
+		last_ns = end.time_ns;
 
 		if (!what)
 			return mt_error_no_memory();

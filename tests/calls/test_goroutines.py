@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Goroutines have tracks of their own, on which their calls are whole."""
 import collections
+import concurrent.futures
+import contextlib
 import json
 import os
 import re
+import signal
+import socket
+import subprocess
 
 import pytest
 
@@ -173,3 +178,74 @@ def test_no_goroutines(run_mtdb, tmp_path):
     done = run_mtdb("stats", "-g", "1", recording)
     assert done.returncode == 1
     assert "does not tell goroutines apart" in done.stderr
+
+
+@contextlib.contextmanager
+def serving(program, address):
+    with subprocess.Popen([program, address], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline() == "ready\n"
+            yield server
+        finally:
+            server.kill()
+
+
+def ask(address, numbers):
+    """One connection, one request after the other; whether each answer is right."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        answers = connection.makefile("rb")
+        for number in numbers:
+            connection.sendall(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+            length = 0
+            while (line := answers.readline()) not in (b"\r\n", b""):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+            if answers.read(length) != b"%d" % (number * (number + 1) // 2):
+                return False
+    return True
+
+
+def ask_at_once(address, clients, rounds):
+    """How many connections had only right answers."""
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        return sum(pool.map(lambda client: ask(address, [client + 10] * rounds), range(clients)))
+
+
+@pytest.mark.parametrize("way, clients, rounds, trigger", [
+    ("static", 4, 5, None), ("static", 4, 5, "-every 5 main.answer"),
+    *(pytest.param(way, 8, 200, trigger, marks=pytest.mark.soak)
+      for way in ("static", "pie", "cgo", "stripped") for trigger in (None, "-every 100 main.answer"))])
+def test_attached_to_a_server(go, mtdb, run_mtdb, tmp_path, way, clients, rounds, trigger):
+    """No request fails, and each is whole on its connection's goroutine."""
+    program = go(f"http-{way}", *WAYS[way], source="calls_http.go")
+    address, out = str(tmp_path / "socket"), tmp_path / "out.perf"
+    ready, told = os.pipe()
+    with serving(program, address) as server:
+        with subprocess.Popen([mtdb, "attach", "-e", "calls", "-r", out, "-o", tmp_path / "out.fxt",
+                               "--size", "64M", *(["-t", trigger, "--max=0"] if trigger else []),
+                               f"--ready-fd={told}", str(server.pid)], pass_fds=[told],
+                              stderr=subprocess.PIPE, text=True) as tracer:
+            os.close(told)
+            assert os.read(ready, 1)
+            os.close(ready)
+            right = ask_at_once(address, clients, rounds)
+            tracer.send_signal(signal.SIGINT)
+            _, messages = tracer.communicate(timeout=600)
+            assert tracer.returncode == 0, messages
+        assert right == clients
+        assert ask(address, [3])  # it goes on
+    assert read_trace(tmp_path / "out.fxt").flows
+    text = run_mtdb("history", "-n", "100000000", out).stdout
+    served = {name: lines for name, lines in tracks(text).items() if " main.handle " in lines}
+    assert len(served) == clients
+    if trigger:  # of what runs while rings are read a part may be lost
+        hits = int(trigger.split()[1])
+        assert len(re.findall(r"\*\*\* trigger 1: main\.answer", text)) == clients * rounds // hits
+        return
+    steps = []
+    for name, lines in served.items():
+        assert "(net/http.(*conn).serve)" in name and "*** created by goroutine 1 (runtime.main)" in lines
+        assert len(re.findall(r" main\.(?:handle|answer) ", lines)) == 2 * rounds
+        steps.append(len(re.findall(r" main\.step ", lines)))
+    assert sorted(steps) == [rounds * (client + 11) for client in range(clients)]
