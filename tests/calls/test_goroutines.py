@@ -214,8 +214,8 @@ def ask_at_once(address, clients, rounds):
 
 @pytest.mark.parametrize("way, clients, rounds, trigger", [
     ("static", 4, 5, None), ("static", 4, 5, "-every 5 main.answer"),
-    *(pytest.param(way, 8, 200, trigger, marks=pytest.mark.soak)
-      for way in ("static", "pie", "cgo", "stripped") for trigger in (None, "-every 100 main.answer"))])
+    *(pytest.param(way, 8, 50, trigger, marks=pytest.mark.soak)
+      for way in ("static", "pie", "cgo", "stripped") for trigger in (None, "-every 50 main.answer"))])
 def test_attached_to_a_server(go, mtdb, run_mtdb, tmp_path, way, clients, rounds, trigger):
     """No request fails, and each is whole on its connection's goroutine."""
     program = go(f"http-{way}", *WAYS[way], source="calls_http.go")
