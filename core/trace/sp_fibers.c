@@ -264,9 +264,32 @@ void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *regio
 		make_fiber(stack, region, sp);
 }
 
-void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
+/* Will control go from the stack at SP by a function that ends elsewhere, as far as events are at
+ * hand?  From a signal's handler it does not. */
+static bool is_switched_from(struct mt_sp_stack *stack, uint64_t sp)
 {
-	if (mt_sp_known_fiber(stack, sp) || is_elsewhere(stack, sp))
+	const struct mt_function *last = NULL;
+
+	for (const struct mt_event *event = stack->ahead; event < stack->ahead_end; event++) {
+		if (event->kind == MT_EVENT_GAP || event->kind == MT_EVENT_FRAME)
+			return false;
+		if (event->kind != MT_EVENT_ENTRY && event->kind != MT_EVENT_LEAVE)
+			continue;
+
+		const struct mt_function *function =
+		    mt_rebuild_function_at(&stack->base, event->to);
+		if (event->from - (sp - MT_SP_REACH) > 2 * (uint64_t)MT_SP_REACH)
+			return event->kind == MT_EVENT_LEAVE && function == last;
+		last = function;
+	}
+	return false;
+}
+
+void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
+			  bool is_no_handler)
+{
+	if (mt_sp_known_fiber(stack, sp) ||
+	    (is_elsewhere(stack, sp) && (is_no_handler || is_switched_from(stack, sp))))
 		make_fiber(stack, region, sp);
 }
 
@@ -281,7 +304,7 @@ void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		region->fiber = known;
 		mt_sp_raise_base(stack, region, known->base);
 	} else if (!current) {
-		mt_sp_begin_on_fiber(stack, region, sp);
+		mt_sp_begin_on_fiber(stack, region, sp, false);
 	} else if (region != current && (handles || (is_new && stack->layer_count))) {
 		region->fiber = current->fiber;
 		region->handler |= handles && region->fiber;

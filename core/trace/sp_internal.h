@@ -141,8 +141,9 @@ struct mt_sp_values {
 
 struct mt_sp_stack {
 	struct mt_rebuild base;
-	struct mt_sp_region *current; /* the top layer; NULL: nothing is known */
-	uint64_t floor;               /* the next lower stack's base */
+	struct mt_sp_region *current;             /* the top layer; NULL: nothing is known */
+	uint64_t floor;                           /* the next lower stack's base */
+	const struct mt_event *ahead, *ahead_end; /* from the one that is taken on */
 	uint64_t frames_up_to;  /* the last event was FRAME, of that stack pointer; 0: it was not */
 	unsigned int signal_by; /* that many more events may come before the signal's handler */
 	bool lost;              /* GAP was seen, and nothing since */
@@ -282,7 +283,8 @@ bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *functi
 /* Control was switched to REGION: it is a fiber's, unless it is the thread's own. */
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp);
 /* It is the first stack that is seen in this segment: whose? */
-void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp);
+void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
+			  bool is_no_handler);
 /* ENTRY on REGION: a handler's belongs to what it interrupted, and so does what nothing is known
  * of. */
 void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,

@@ -277,7 +277,7 @@ static void leave_first(struct mt_sp_stack *stack, const struct mt_event *event)
 	if (!region)
 		return;
 	if (stack->base.options.fibers.take)
-		mt_sp_begin_on_fiber(stack, region, event->from);
+		mt_sp_begin_on_fiber(stack, region, event->from, false);
 	if (region->fiber) {
 		mt_sp_leave_fiber(stack, region, event);
 		return;
@@ -417,6 +417,8 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 			continue;
 		}
 		mt_rebuild_advance(rebuild, event);
+		stack->ahead = event;
+		stack->ahead_end = events + count;
 		switch (event->kind) {
 		case MT_EVENT_VALUE:
 			mt_sp_take_value(stack, event);

@@ -26,7 +26,7 @@ CALLERS = {
     "reload": {"library_work"}, "library_leave": {None},
     "library_work": {"library_work", "reload", None},
     "handler": {"get_signals", "dive"}, "jump": {"get_signals"}, "dive": {"dive", "jump"},
-    "fiber": {"schedule"}, "yield_from": {"yield_from", "fiber"},
+    "fiber": {None}, "yield_from": {"yield_from", "fiber"},
     "ping": {None, "pong"}, "pong": {"ping"},
 }
 

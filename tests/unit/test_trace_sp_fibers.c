@@ -141,10 +141,21 @@ static void a_loss_forgets_no_stack(void **state)
 		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900),
 		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('c', FAR_AWAY - 100),
 		     LEAVE('a', FAR_AWAY));
-	EXPECT_APART("ai(c())|", " 1+y 1-y 1-x", OWN_STACK(FAR_AWAY + 100),
-		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900), LEAVE('x', 1000),
+	EXPECT_APART("ai(c())|", " 1+y 1-y 1+s", OWN_STACK(FAR_AWAY + 100),
+		     ENTER_FROM('y', 900, 'x', 0x20), LEAVE('y', 900),
+		     ENTER_FROM('s', 900, 'x', 0x30), LEAVE('s', FAR_AWAY - 100),
 		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('c', FAR_AWAY - 100),
 		     LEAVE('a', FAR_AWAY));
+}
+
+/* Of one that was entered before the loss nothing tells but that it ends, and switches by nothing.
+ */
+static void a_handler_on_its_own_stack_is_no_coroutine(void **state)
+{
+	(void)state;
+	EXPECT_APART("xi(y())c()|", "", OWN_STACK(FAR_AWAY + 100), ENTER_FROM('y', 900, 'x', 0x20),
+		     LEAVE('y', 900), LEAVE('x', 1000), ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20),
+		     LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
 }
 
 /* The first event of all may look so. */
@@ -165,6 +176,7 @@ int main(void)
 	    cmocka_unit_test(longjmp_is_no_switch),
 	    cmocka_unit_test(a_handler_belongs_to_what_it_interrupts),
 	    cmocka_unit_test(a_loss_forgets_no_stack),
+	    cmocka_unit_test(a_handler_on_its_own_stack_is_no_coroutine),
 	    cmocka_unit_test(a_thread_begins_no_coroutine),
 	};
 
