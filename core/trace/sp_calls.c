@@ -139,8 +139,12 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 
 	if (!stack->base.options.fibers.take || !stack->has_begun)
 		return false;
+	if (stack->own_stack && !mt_sp_is_elsewhere(stack, event->from))
+		return false;
+	/* It may not be known: then only what control has just been switched to begins so. */
 	if (!return_address)
-		return stack->has_returns;
+		return stack->has_returns && stack->current && stack->current->fiber &&
+		       stack->current->arrival.kind;
 	const struct mt_sp_cached_call *call = call_before(stack, return_address);
 	if (call->call.address || call->made)
 		return false;

@@ -231,20 +231,7 @@ static bool has_switched(struct mt_sp_stack *stack, const struct mt_function *fu
 	return is_known;
 }
 
-bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp)
-{
-	const struct mt_sp_region *current = stack->current;
-
-	if (current->handler)
-		return false;
-	if (sp > current->base && sp - current->base <= MT_SP_REACH)
-		return has_switched(stack, function);
-	stack->switcher = function;
-	return true;
-}
-
-/* Does SP lie where the thread's own stack is not? */
-static bool is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
+bool mt_sp_is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
 {
 	const uint64_t own = stack->own_stack;
 
@@ -256,11 +243,24 @@ static bool is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
 	return own && (sp > own || own - sp > bytes);
 }
 
+bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp)
+{
+	const struct mt_sp_region *current = stack->current;
+
+	if (current->handler)
+		return false;
+	if (sp > current->base && sp - current->base <= MT_SP_REACH &&
+	    !mt_sp_is_elsewhere(stack, sp))
+		return has_switched(stack, function);
+	stack->switcher = function;
+	return true;
+}
+
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
 {
 	const bool is_other = stack->layer_count && stack->layers[0] != region;
 
-	if (!region->fiber && (stack->own_stack ? is_elsewhere(stack, sp) : is_other))
+	if (!region->fiber && (stack->own_stack ? mt_sp_is_elsewhere(stack, sp) : is_other))
 		make_fiber(stack, region, sp);
 }
 
@@ -285,11 +285,10 @@ static bool is_switched_from(struct mt_sp_stack *stack, uint64_t sp)
 	return false;
 }
 
-void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
-			  bool is_no_handler)
+void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
 {
 	if (mt_sp_known_fiber(stack, sp) ||
-	    (is_elsewhere(stack, sp) && (is_no_handler || is_switched_from(stack, sp))))
+	    (mt_sp_is_elsewhere(stack, sp) && is_switched_from(stack, sp)))
 		make_fiber(stack, region, sp);
 }
 
@@ -304,7 +303,7 @@ void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		region->fiber = known;
 		mt_sp_raise_base(stack, region, known->base);
 	} else if (!current) {
-		mt_sp_begin_on_fiber(stack, region, sp, false);
+		mt_sp_begin_on_fiber(stack, region, sp);
 	} else if (region != current && (handles || (is_new && stack->layer_count))) {
 		region->fiber = current->fiber;
 		region->handler |= handles && region->fiber;

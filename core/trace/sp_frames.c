@@ -180,13 +180,12 @@ static struct mt_sp_region *shown_below(const struct mt_sp_stack *stack, uint64_
 	return NULL;
 }
 
-/* IS_ONLY: the unwinder has shown no other stack outside of it, as it does outside of a handler. */
-static struct mt_sp_region *begin_region(struct mt_sp_stack *stack, uint64_t sp, bool is_only)
+static struct mt_sp_region *begin_region(struct mt_sp_stack *stack, uint64_t sp)
 {
 	struct mt_sp_region *region = mt_sp_region_create(stack, sp ? sp - 1 : 0);
 
 	if (region && stack->base.options.fibers.take)
-		mt_sp_begin_on_fiber(stack, region, sp, is_only);
+		mt_sp_begin_on_fiber(stack, region, sp);
 	return region;
 }
 
@@ -205,7 +204,7 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 	    sp - stack->current->base <= MT_SP_REACH)
 		region = stack->current;
 	if (!region)
-		region = begin_region(stack, sp, innermost && outermost);
+		region = begin_region(stack, sp);
 	if (!region)
 		return;
 	if (region->fiber) {

@@ -282,9 +282,10 @@ void mt_sp_frames_of_fiber(struct mt_sp_stack *stack, struct mt_sp_region *regio
 bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp);
 /* Control was switched to REGION: it is a fiber's, unless it is the thread's own. */
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp);
+/* Does SP lie where the thread's own stack is not?  Not if that is not known. */
+bool mt_sp_is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp);
 /* It is the first stack that is seen in this segment: whose? */
-void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
-			  bool is_no_handler);
+void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp);
 /* ENTRY on REGION: a handler's belongs to what it interrupted, and so does what nothing is known
  * of. */
 void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,

@@ -277,7 +277,7 @@ static void leave_first(struct mt_sp_stack *stack, const struct mt_event *event)
 	if (!region)
 		return;
 	if (stack->base.options.fibers.take)
-		mt_sp_begin_on_fiber(stack, region, event->from, false);
+		mt_sp_begin_on_fiber(stack, region, event->from);
 	if (region->fiber) {
 		mt_sp_leave_fiber(stack, region, event);
 		return;
