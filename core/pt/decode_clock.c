@@ -12,6 +12,11 @@ static uint32_t ctc_limit(const struct mt_pt_clock *clock)
 	return 1u << (clock->mtc_shift + MTC_BITS);
 }
 
+static bool knows_crystal(const struct mt_pt_clock *clock)
+{
+	return clock->numerator && clock->denominator;
+}
+
 /* From one CTC to a later one, at most once around. */
 static uint32_t ctc_since(const struct mt_pt_clock *clock, uint32_t ctc, uint32_t before)
 {
@@ -88,7 +93,7 @@ void mt_pt_clock_mtc(struct mt_pt_clock *clock, uint8_t mtc)
 	uint32_t ctc = (uint32_t)mtc << clock->mtc_shift, before = clock->ctc;
 	bool had_mtc = clock->has_mtc;
 
-	if (!clock->numerator || !clock->denominator)
+	if (!knows_crystal(clock))
 		return;
 	calibrate_by_mtc(clock, ctc);
 	/* Between a TSC and its TMA it says nothing that the TMA does not. */
@@ -121,7 +126,10 @@ int mt_pt_clock_cbr(struct mt_pt_clock *clock, uint8_t ratio, bool in_psb)
 
 uint64_t mt_pt_clock_cycles_told(const struct mt_pt_clock *clock)
 {
-	uint64_t ticks = ticks_of_ctc(clock, ctc_since(clock, clock->ctc, clock->cyc_ctc));
+	/* Without it no MTC tells anything. */
+	if (!knows_crystal(clock))
+		return 0;
 
+	uint64_t ticks = ticks_of_ctc(clock, ctc_since(clock, clock->ctc, clock->cyc_ctc));
 	return (ticks << MT_PT_CLOCK_FRACTION) / clock->cycle.ticks;
 }

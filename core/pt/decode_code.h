@@ -28,7 +28,6 @@ struct mt_pt_code_block {
 	uint16_t instructions;
 	uint8_t class; /* enum mt_insn_class of the last one; OTHER: the block was cut */
 	uint8_t kind;  /* enum mt_event_kind of the last one's event */
-	bool stays;    /* the last one is in the place, and its target */
 };
 
 /* The blocks of one image in one mode: open addressing by address, at most half full. */
@@ -99,11 +98,6 @@ static inline struct mt_pt_code_block *mt_pt_code_here(struct mt_pt_code *code, 
 	struct mt_pt_code_block *at = code->at;
 
 	return __builtin_expect(at && at->ip == ip, 1) ? at : mt_pt_code_at(code, ip);
-}
-
-static inline bool mt_pt_code_is_in_place(const struct mt_pt_code_block *block, uint64_t address)
-{
-	return address - block->place < block->place_size;
 }
 
 static inline uint64_t mt_pt_code_end(const struct mt_pt_code_block *block)

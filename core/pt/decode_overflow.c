@@ -27,8 +27,9 @@ static bool walk_on(struct walk *walk, int *status)
 		return true;
 	}
 	walk->next = walk->at + *status;
-	*status = mt_pt_query_take_time(&walk->clock, &walk->packet, false);
-	return !*status;
+	/* A time that cannot be is found once it is come to. */
+	mt_pt_query_take_time(&walk->clock, &walk->packet, false);
+	return true;
 }
 
 static struct walk walk_from(const struct mt_pt_query *query, const uint8_t *at)
@@ -47,16 +48,11 @@ static int find_header_fup(struct walk *walk)
 	return status;
 }
 
-/* The OVF's FUP.  Returns 1 when it was found, with WALK behind it; 0 when tracing is off; or an
- * error. */
-static int find_fup(struct walk *walk)
+/* To the next packet that says more than the time.  False: as walk_on(). */
+static bool walk_over_time(struct walk *walk, int *status)
 {
-	int status;
-
-	while (walk_on(walk, &status)) {
+	while (walk_on(walk, status)) {
 		switch (walk->packet.kind) {
-		case MT_PT_FUP:
-			return 1;
 		case UNKNOWN:
 		case MT_PT_PAD:
 		case MT_PT_MNT:
@@ -66,16 +62,32 @@ static int find_fup(struct walk *walk)
 		case MT_PT_MTC:
 		case MT_PT_CYC:
 			break;
-		case MT_PT_PSBEND:
-		case MT_PT_TIP:
-		case MT_PT_TIP_PGD:
-		case MT_PT_TNT:
-			return -pte_bad_context;
 		default:
-			return 0;
+			return true;
 		}
 	}
-	return status;
+	return false;
+}
+
+/* The OVF's FUP.  Returns 1 when it was found, with WALK behind it; 0 when tracing is off; or an
+ * error. */
+static int find_fup(struct walk *walk)
+{
+	int status;
+
+	if (!walk_over_time(walk, &status))
+		return status;
+	switch (walk->packet.kind) {
+	case MT_PT_FUP:
+		return 1;
+	case MT_PT_PSBEND:
+	case MT_PT_TIP:
+	case MT_PT_TIP_PGD:
+	case MT_PT_TNT:
+		return -pte_bad_context;
+	default:
+		return 0;
+	}
 }
 
 /* ---- what comes of it ---- */
@@ -150,10 +162,11 @@ static int mend_skd010(struct mt_pt_query *query)
 			if (walk.packet.count)
 				return 1;
 			break;
+		case MT_PT_PSBEND:
+			return -pte_bad_context;
 		case UNKNOWN:
 		case MT_PT_TIP_PGE:
 		case MT_PT_TNT:
-		case MT_PT_PSBEND:
 		case MT_PT_OVF:
 		case MT_PT_TRACESTOP:
 		case MT_PT_MWAIT:
@@ -171,28 +184,18 @@ static int mend_apl11(struct mt_pt_query *query)
 	struct walk walk = walk_from(query, query->at);
 	int status;
 
-	while (walk_on(&walk, &status)) {
-		switch (walk.packet.kind) {
-		case MT_PT_TIP_PGD:
-			return is_off_from(query, walk.next, &walk.clock);
-		case MT_PT_PSBEND:
-		case MT_PT_TIP:
-		case MT_PT_TNT:
-			return -pte_bad_context;
-		case UNKNOWN:
-		case MT_PT_PAD:
-		case MT_PT_MNT:
-		case MT_PT_CBR:
-		case MT_PT_TSC:
-		case MT_PT_TMA:
-		case MT_PT_MTC:
-		case MT_PT_CYC:
-			break;
-		default:
-			return 1;
-		}
+	if (!walk_over_time(&walk, &status))
+		return status;
+	switch (walk.packet.kind) {
+	case MT_PT_TIP_PGD:
+		return is_off_from(query, walk.next, &walk.clock);
+	case MT_PT_PSBEND:
+	case MT_PT_TIP:
+	case MT_PT_TNT:
+		return -pte_bad_context;
+	default:
+		return 1;
 	}
-	return status;
 }
 
 /* APL12: there may be a FUP, to behind which FUP stands, though tracing is off. */
@@ -215,9 +218,10 @@ static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 		case MT_PT_TNT:
 		case MT_PT_TIP:
 		case MT_PT_TIP_PGD:
-		case MT_PT_PSBEND:
 		case MT_PT_OVF:
 			return 1;
+		case MT_PT_PSBEND:
+			return -pte_bad_context;
 		default:
 			break;
 		}

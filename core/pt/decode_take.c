@@ -389,7 +389,7 @@ static int take_overflow(struct mt_pt_query *query, const struct mt_pt_packet *p
 	query->tnt_left = 0;
 	forget_ip(query);
 	memset(query->waiting, 0, sizeof(query->waiting));
-	query->clock.cycle = (struct mt_pt_cycle){0};
+	mt_pt_clock_forget_cycles(&query->clock);
 	return mt_pt_query_overflow(query);
 }
 

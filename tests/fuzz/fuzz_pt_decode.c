@@ -127,7 +127,8 @@ static uint64_t decode_copy(const uint8_t *bytes, size_t size, bool by_libipt, b
 	struct stream stream = {.images = make_images()};
 	const struct mt_pt_decoder_config config = {
 	    .cpu = {.intel = true, .family = 6, .model = models[bytes[0] % 4]},
-	    .timing = {168, 2, 3, 20, true, true, true},
+	    /* Without the crystal's frequency ours counts on, and libipt does not. */
+	    .timing = {with_places ? 0 : 168, with_places ? 0 : 2, 3, 20, true, true, true},
 	    .source = {next_piece, image_at, with_places ? place_at : NULL, &stream},
 	    .by_libipt = by_libipt,
 	};
