@@ -12,6 +12,7 @@ struct walk {
 	const struct mt_pt_query *query;
 	const uint8_t *at, *next;
 	struct mt_pt_clock clock; /* at `next` */
+	bool is_timed;            /* decoding goes on with that clock: no time may be wrong */
 	struct mt_pt_packet packet;
 };
 
@@ -27,9 +28,8 @@ static bool walk_on(struct walk *walk, int *status)
 		return true;
 	}
 	walk->next = walk->at + *status;
-	/* A time that cannot be is found once it is come to. */
-	mt_pt_query_take_time(&walk->clock, &walk->packet, false);
-	return true;
+	*status = mt_pt_query_take_time(&walk->clock, &walk->packet, false);
+	return !*status || !walk->is_timed;
 }
 
 static struct walk walk_from(const struct mt_pt_query *query, const uint8_t *at)
@@ -136,6 +136,7 @@ static int mend_skd010(struct mt_pt_query *query)
 	struct walk walk = walk_from(query, query->at), tsx = {0}, psb;
 	int status, on;
 
+	walk.is_timed = true;
 	while (walk_on(&walk, &status)) {
 		switch (walk.packet.kind) {
 		case MT_PT_TIP_PGD:
@@ -184,6 +185,7 @@ static int mend_apl11(struct mt_pt_query *query)
 	struct walk walk = walk_from(query, query->at);
 	int status;
 
+	walk.is_timed = true;
 	if (!walk_over_time(&walk, &status))
 		return status;
 	switch (walk.packet.kind) {
