@@ -6,9 +6,10 @@
  *	events  our decoder alone, its events thrown away
  *	stacks  to call stacks, the slices thrown away
  *	fxt     to a file, OUTPUT in the environment */
+#include "decode/decode.h"
+#include "no_sink.h"
 #include "output/trace_writer.h"
 #include "pt/decoder.h"
-#include "decode/decode.h"
 
 #include <intel-pt.h>
 #include <stdio.h>
@@ -176,40 +177,6 @@ static void run_events(struct mt_recording *recording, const struct code *code)
 }
 
 /* ---- the whole way ---- */
-
-static struct mt_error *no_thread(void *sink, const struct mt_thread *thread)
-{
-	(void)sink, (void)thread;
-	return NULL;
-}
-static struct mt_error *no_segment(void *sink, const struct mt_thread_segment *segment)
-{
-	(void)sink, (void)segment;
-	return NULL;
-}
-static struct mt_error *no_begin(void *sink, const struct mt_slice *slice)
-{
-	(void)sink, (void)slice;
-	return NULL;
-}
-static struct mt_error *no_end(void *sink, const struct mt_slice_end *end)
-{
-	(void)sink, (void)end;
-	return NULL;
-}
-static struct mt_error *no_instant(void *sink, const struct mt_instant *instant)
-{
-	(void)sink, (void)instant;
-	return NULL;
-}
-static const struct mt_slice_sink_ops no_ops = {
-    .thread = no_thread,
-    .segment_begin = no_segment,
-    .begin = no_begin,
-    .end = no_end,
-    .instant = no_instant,
-    .segment_end = no_segment,
-};
 
 static void run_decode(struct mt_recording *recording, struct mt_slice_sink sink)
 {

@@ -5,6 +5,7 @@
  *
  * The calls are a walk through 500 functions of 40 files, each called from four lines, down to
  * fourteen levels.  Of 15 times 14 are estimates, as in recordings with sampled stamps. */
+#include "no_sink.h"
 #include "output/trace_writer.h"
 
 #include <stdio.h>
@@ -93,38 +94,6 @@ static void write_slices(struct mt_slice_sink *sink, uint64_t slices)
 	if (ops->finish)
 		must(ops->finish(sink->self));
 }
-
-static struct mt_error *no_thread(void *sink, const struct mt_thread *thread)
-{
-	(void)sink, (void)thread;
-	return NULL;
-}
-
-static struct mt_error *no_segment(void *sink, const struct mt_thread_segment *segment)
-{
-	(void)sink, (void)segment;
-	return NULL;
-}
-
-static struct mt_error *no_begin(void *sink, const struct mt_slice *slice)
-{
-	(void)sink, (void)slice;
-	return NULL;
-}
-
-static struct mt_error *no_end(void *sink, const struct mt_slice_end *end)
-{
-	(void)sink, (void)end;
-	return NULL;
-}
-
-static const struct mt_slice_sink_ops no_ops = {
-    .thread = no_thread,
-    .segment_begin = no_segment,
-    .begin = no_begin,
-    .end = no_end,
-    .segment_end = no_segment,
-};
 
 static double seconds(clockid_t clock)
 {
