@@ -2,7 +2,8 @@
 /* Patches beneath a debugger's breakpoints.  A breakpoint instruction that stands on a patch's
  * first byte may stay there: what it covers, and comes to be run when a thread goes on from it, is
  * the patch's jump. */
-#include "engine/calls/private.h"
+#include "engine/calls/modules.h"
+#include "engine/calls/texts.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Object files are planned once, whoever maps them.  Plans depend on nothing but their files, so
  * several are made at once; and those of a running process before it is stopped. */
-#include "engine/calls/private.h"
+#include "engine/calls/modules.h"
 
 #include "base/pool.h"
 

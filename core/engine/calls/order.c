@@ -15,7 +15,7 @@
  *
  * What remains is a jump that itself lies across a page's end, one in a thousand: the system writes
  * it in two parts, and looks between them whether we were killed. */
-#include "engine/calls/private.h"
+#include "engine/calls/texts.h"
 
 #include <string.h>
 

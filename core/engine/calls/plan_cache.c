@@ -4,7 +4,7 @@
  * code-BUILDID the sum over the code of a file that was not changed since: those used last.
  * Whatever goes wrong there costs time, and is no error.
  */
-#include "engine/calls/private.h"
+#include "engine/calls/modules.h"
 
 #include "base/hash.h"
 #include "engine/calls/plan/cache.h"

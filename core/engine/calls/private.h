@@ -25,6 +25,8 @@
  *	compose.c     what is to be in the text
  *	text.c        patches and breakpoints into the text, and out of it
  *	text_begin.c  the same for the first time, in a new program
+ *	text_break.c  a breakpoint alone
+ *	intact.c      what of ours is still there
  *	exclude.c     patches that stay out of the text
  *	beneath.c     patches beneath a debugger's breakpoints
  *	order.c       a text changes so that it is a program's all the while
@@ -57,6 +59,8 @@
  *  here
  *	frames.c      which calls are open, by unwinding
  *	outside.c     threads out of trampolines
+ *	entry.c       calls that we write for threads that stand still
+ *	unwritten.c   events that are not whole in a ring
  *	functions.c   which functions are recorded, and why not
  *	snapshot.c    rings into the recording
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A text as it was when it was shown last, beside the file's own one: as long as the same patches
  * are in it, what people look at and what runs are two images that take turns. */
-#include "engine/calls/private.h"
+#include "engine/calls/texts.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pages with something of ours alone, as the rest is the file's already; and piece by piece, so
  * that the bytes lie in the processor's cache until the system has copied them. */
-#include "engine/calls/private.h"
+#include "engine/calls/modules.h"
+#include "engine/calls/texts.h"
 
 #include "process/proc.h"
 
