@@ -15,6 +15,7 @@ import time
 import pytest
 
 from tests import watchdog
+from tests.processes import state_of, ticks_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -75,16 +76,10 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-def state_of(pid):
-    """proc(5): R, S, D, Z, T, t or X."""
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
 def come_along(pid):
     """Waits until a program sleeps, or has worked for another tenth of a second."""
     def worked():
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return math.inf if fields[0] == "S" else int(fields[11]) + int(fields[12])
+        return math.inf if state_of(pid) == "S" else sum(ticks_of(pid))
     until = worked() + os.sysconf("SC_CLK_TCK") / 10
     wait_until(lambda: worked() >= until)
 

@@ -2,18 +2,15 @@
 """A test that hangs fails, instead of holding up all others: what it started is killed."""
 import contextlib
 import os
-import pathlib
 import signal
 import threading
+
+from tests.processes import all_processes
 
 
 def descendants(pid):
     """The processes below one, which may come and go meanwhile."""
-    parents = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # proc(5): the name may hold anything, the rest no parenthesis
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    parents = {child: int(fields[1]) for child, _, fields in all_processes()}
     found = {pid}
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more

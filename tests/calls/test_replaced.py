@@ -105,8 +105,12 @@ def make_attach(mtdb, tmp_path):
                  f"--ready-fd={its}", "-p", str(pid)], pass_fds=[its], text=True,
                 stderr=subprocess.PIPE) as tracer:
             os.close(its)
-            assert pipe.read() == "recording\n", tracer.communicate()
-            yield tracer
+            try:
+                assert pipe.read() == "recording\n", tracer.communicate()
+                yield tracer
+            except BaseException:
+                tracer.kill()
+                raise
 
     return attach
 

@@ -10,7 +10,8 @@ import tempfile
 
 import pytest
 
-from conftest import come_along, state_of, wait_until
+from conftest import come_along, wait_until
+from tests.processes import state_of
 
 
 @pytest.fixture(name="start")

@@ -9,7 +9,8 @@ import subprocess
 import pexpect
 import pytest
 
-from conftest import state_of, wait_until
+from conftest import wait_until
+from tests.processes import state_of
 
 PAUSE_S = 1.3  # longer than mtdb waits before it shows how far it is
 

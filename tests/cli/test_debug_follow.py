@@ -8,6 +8,7 @@ import time
 
 import pytest
 from tests.cli.same import same, words_of
+from tests.processes import state_of
 
 PATIENCE = 60
 
@@ -18,11 +19,6 @@ FINE = "400 6"
 @pytest.fixture(scope="module", name="program")
 def compile_program(compile):
     return compile("debug_follow.c", "-O0")
-
-
-def status_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        return stat.read().rsplit(")", 1)[1].split()[0]
 
 
 def wait_for_results(path, count):
@@ -132,7 +128,7 @@ def test_attached(mtdb, program, tmp_path, monkeypatch, arguments, mode, end):
     monkeypatch.setenv("RESULT", str(results))
     words = [program, *arguments.format(program=program).split()]
     with subprocess.Popen(words, env={**os.environ, "STOPS": "1"}) as process:
-        while status_of(process.pid) != "T":
+        while state_of(process.pid) != "T":
             assert process.poll() is None
             time.sleep(0.01)
         lines = [f"attach {process.pid}", f"set follow-fork-mode {mode}", "break work", "continue", "continue", "print n"]

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.calls.code import code_of
+from tests.processes import all_processes, state_of
 
 PATIENCE = 120
 LEND_BYTES = 160  # of code behind a file's own that threads may still be in: core/process/inject.h
@@ -70,7 +71,7 @@ def end(process):
 
 
 def is_there(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    return state_of(pid) not in "ZX"
 
 
 @pytest.fixture(name="attach")
@@ -82,8 +83,10 @@ def make_attach(mtdb, tmp_path):
                 [mtdb, "-nx", "-p", str(pid), *words], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT,
                 env=environment, cwd=tmp_path) as debugger:
             debugger.told = lambda: os.pread(out.fileno(), 1 << 20, 0).decode()
-            yield debugger
-            debugger.kill()
+            try:
+                yield debugger
+            finally:
+                debugger.kill()
 
     return attach
 
@@ -271,13 +274,8 @@ def test_sandbox(start, attach):
 def test_nobody_stays_behind(attach, busy):
     """Neither the guardian of who is killed, nor of who lets go."""
     def guardians():
-        found = []
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                pid, rest = stat.read_text().split(" ", 1)
-                if rest.startswith("(mt-guardian)") and f"/proc/{busy.pid}/mem" in memories(pid):
-                    found.append(pid)
-        return found
+        return [pid for pid, name, _ in all_processes()
+                if name == b"mt-guardian" and f"/proc/{busy.pid}/mem" in memories(pid)]
 
     def memories(pid):
         with contextlib.suppress(OSError):

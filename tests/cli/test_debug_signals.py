@@ -11,6 +11,7 @@ import pytest
 from conftest import wait_until
 from tests.calls.code import changed
 from tests.cli.same import normalized, same, words_of
+from tests.processes import state_of
 
 PATIENCE = 60
 
@@ -54,17 +55,13 @@ class Ticking:
         self.process.kill()
         self.process.communicate()
 
-    def state(self):
-        with open(f"/proc/{self.pid}/stat", encoding="ascii") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0]
-
     def stop(self):
         os.kill(self.pid, signal.SIGSTOP)
         self.wait_for_the_stop()
 
     def wait_for_the_stop(self):
         """A thread that is let go of stops anew, a moment later."""
-        wait_until(lambda: self.state() == "T")
+        wait_until(lambda: state_of(self.pid) == "T")
 
     def is_as_before(self):
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
@@ -114,4 +111,4 @@ def test_stopped_by_job_control(mtdb, ticks):
         os.kill(program.pid, signal.SIGCONT)
         told = run([mtdb], program.pid, "attach {pid}", "break work", "continue", "detach")
         assert "hit Breakpoint 1, work" in told, told
-        assert program.is_as_before() and program.state() != "T"
+        assert program.is_as_before() and state_of(program.pid) != "T"

@@ -11,6 +11,7 @@ import pytest
 from terminal import end_child, keep_output
 
 from tests.calls.code import changed
+from tests.processes import ticks_of
 
 PROMPT = "(mtdb) "
 PATIENCE = 60
@@ -147,9 +148,9 @@ def test_terminal_goes_away_from_an_attached_process(terminal, endless, runs):
                 assert child.isalive()
         hang_up(child)
         assert "TracerPid:\t0" in status_of(program.pid) and changed(program.pid) == []
-        rounds = round_ticks(program.pid)
+        rounds = ticks_of(program.pid)
         deadline = time.monotonic() + PATIENCE
-        while round_ticks(program.pid) == rounds:
+        while ticks_of(program.pid) == rounds:
             assert time.monotonic() < deadline and program.poll() is None
             time.sleep(0.01)
         program.kill()
@@ -219,9 +220,9 @@ def test_attached_process_outlives_the_debugger(mtdb, endless, number, runs):
             assert debugger.wait(PATIENCE) != 0
         text = status_of(program.pid)
         assert "TracerPid:\t0" in text
-        rounds = round_ticks(program.pid)
+        rounds = ticks_of(program.pid)
         deadline = time.monotonic() + PATIENCE
-        while round_ticks(program.pid) == rounds:
+        while ticks_of(program.pid) == rounds:
             assert time.monotonic() < deadline and program.poll() is None
             time.sleep(0.01)
         program.kill()
@@ -230,12 +231,6 @@ def test_attached_process_outlives_the_debugger(mtdb, endless, number, runs):
 def status_of(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return status.read()
-
-
-def round_ticks(pid):
-    """How long it ran, in ticks."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        return int(stat.read().rsplit(")", 1)[1].split()[11])
 
 
 @pytest.mark.soak

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from conftest import state_of, wait_until
+from conftest import wait_until
+from tests.processes import state_of
 from tests.watchdog import descendants
 
 STATIC = ["-O1", "-static", "-w"]

@@ -13,8 +13,9 @@ import time
 
 import pytest
 
-from conftest import state_of, wait_until
+from conftest import wait_until
 from tests.calls.code import changed
+from tests.processes import state_of, ticks_of
 
 PATIENCE = 120
 SENT_CRASHES = ["SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS"]
@@ -32,19 +33,14 @@ def status_of(pid, key):
     raise KeyError(key)
 
 
-def processor_time(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
-
-
 def check_clean(process):
     """Its text is that of the files, nothing of ours is mapped, nobody traces it, and it runs on."""
     assert changed(process.pid) == []
     maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
     assert "/memfd:mtrace" not in maps, maps
     assert status_of(process.pid, "TracerPid") == "0"
-    before = processor_time(process.pid)
-    wait_until(lambda: processor_time(process.pid) > before)
+    before = sum(ticks_of(process.pid))
+    wait_until(lambda: sum(ticks_of(process.pid)) > before)
     assert process.poll() is None
 
 
@@ -223,7 +219,7 @@ def test_output_that_nobody_reads(mtdb, program, tmp_path):
     os.mkfifo(fifo)
     with open(os.open(fifo, os.O_RDWR), "rb"), recording(mtdb, "run", "-f", "text", "-o", fifo, program) as process:
         started = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().strip()
-        wait_until(lambda: len(os.listdir(f"/proc/{started}/task")) == 3 and processor_time(started) > 20)
+        wait_until(lambda: len(os.listdir(f"/proc/{started}/task")) == 3 and sum(ticks_of(started)) > 20)
         os.kill(int(started), signal.SIGUSR1)
         wait_until(lambda: "pipe" in pathlib.Path(f"/proc/{process.pid}/wchan").read_text())
         process.terminate()

@@ -7,8 +7,9 @@ import pexpect
 import pytest
 
 import fxt
-from conftest import line_of, state_of, wait_until
+from conftest import line_of, wait_until
 from terminal import keep_output
+from tests.processes import state_of
 from watchdog import descendants
 
 STATIC = ["-O1", "-fPIE", "-static-pie"]

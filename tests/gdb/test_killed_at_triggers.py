@@ -46,10 +46,13 @@ class Killing:
         self.end.unlink(missing_ok=True)
         with subprocess.Popen([self.program, self.end], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as process:
-            yield process
-            self.end.touch()
-            out, _ = process.communicate(timeout=120)
-            assert (process.returncode, out) == (0, "done\n")
+            try:
+                yield process
+                self.end.touch()
+                out, _ = process.communicate(timeout=120)
+                assert (process.returncode, out) == (0, "done\n")
+            finally:
+                process.kill()
 
     def kill_once(self, who, process, seed):
         chosen = random.Random(seed)
