@@ -3,6 +3,7 @@
 #include "kernel/event.h"
 #include "process/proc.h"
 #include "ptrace/lwp.h"
+#include "ptrace/trap.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -216,21 +217,23 @@ static bool take_back_int3(struct mt_ptrace_target *target, const struct mt_ptra
 	return byte != INT3 && ptrace(PTRACE_SETREGS, lwp->lwp, 0, &registers) == 0;
 }
 
-/* A debug register's, whether it was an event's or ptrace's own.  It is empty by now. */
-static bool is_watch_trap(const struct mt_ptrace_lwp *lwp)
+/* A debug register's, whether it was an event's or ptrace's own, and empty by now; or no signal at
+ * all. */
+static bool is_of_tracer(const struct mt_ptrace_lwp *lwp)
 {
 	siginfo_t info = {0};
 
 	if (ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info))
 		return false;
 	return mt_perf_is_trap(info.si_signo, info.si_code) ||
-	       (info.si_signo == SIGTRAP && info.si_code == TRAP_HWBKPT);
+	       (info.si_signo == SIGTRAP && info.si_code == TRAP_HWBKPT) ||
+	       mt_ptrace_enters_handler(lwp->lwp, &info);
 }
 
 /* Takes back a trap that is ours, and nothing to the program. */
 static bool take_back_trap(struct mt_ptrace_target *target, const struct mt_ptrace_lwp *lwp)
 {
-	return take_back_int3(target, lwp) || is_watch_trap(lwp);
+	return take_back_int3(target, lwp) || is_of_tracer(lwp);
 }
 
 /* A stop that was asked for comes before the report of a trap that happened already, and that is a

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 
 void mt_ptrace_move_trap(pid_t lwp, uint64_t address)
 {
@@ -23,4 +24,13 @@ bool mt_ptrace_block_trap(pid_t lwp, bool blocked)
 	if (wanted != mask)
 		ptrace(PTRACE_SETSIGMASK, lwp, sizeof(wanted), &wanted);
 	return mask & trap;
+}
+
+bool mt_ptrace_enters_handler(pid_t lwp, const siginfo_t *info)
+{
+	struct user_regs_struct registers;
+
+	return info->si_signo == SIGTRAP && info->si_code == SIGTRAP &&
+	       !ptrace(PTRACE_GETREGS, lwp, 0, &registers) &&
+	       registers.rdx == registers.rsp + sizeof(uint64_t) && registers.rsi > registers.rdx;
 }

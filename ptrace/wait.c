@@ -5,7 +5,8 @@
  *	TRAP_BRKPT               a system call was done again (user_single_step_report()); or an
  *	                         instruction was, but debug register 6 did not say so, as in some
  *	                         virtual machines when they are short of processors
- *	SIGTRAP                  a signal frame was made (signal_setup_done())
+ *	SIGTRAP                  a signal frame was made (signal_setup_done()); also of a thread
+ *	                         that another tracer stepped, and that was killed before we came
  *	SI_KERNEL                int3
  * Everything else is a signal of the program's own.
  *
@@ -218,6 +219,8 @@ static uint8_t kind_of_trap(const struct mt_ptrace_lwp *lwp, const siginfo_t *in
 {
 	if (info->si_code == SI_KERNEL)
 		return MT_STOP_BREAKPOINT;
+	if (mt_ptrace_enters_handler(lwp->lwp, info))
+		return MT_STOP_HANDLER;
 	if (!lwp->stepping)
 		return MT_STOP_SIGNAL;
 	switch (info->si_code) {
@@ -226,8 +229,6 @@ static uint8_t kind_of_trap(const struct mt_ptrace_lwp *lwp, const siginfo_t *in
 		return MT_STOP_STEP;
 	case TRAP_BRKPT:
 		return is_in_call(lwp->lwp) ? MT_STOP_SYSCALL : MT_STOP_STEP;
-	case SIGTRAP:
-		return MT_STOP_HANDLER;
 	default:
 		return MT_STOP_SIGNAL;
 	}

@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ROUNDS     40
@@ -136,9 +138,73 @@ static void test_step_that_is_not_told(void **state)
 	assert_int_equal(stop.kind, MT_STOP_STEP);
 }
 
+static volatile int handled;
+
+static void handle(int number)
+{
+	handled = number;
+}
+
+/* Sends itself what the kernel says of a handler's first instruction, where there is none. */
+static void forge_traps(void)
+{
+	siginfo_t info = {.si_signo = SIGTRAP, .si_code = SIGTRAP};
+
+	alarm(120); /* should we fail */
+	signal(SIGUSR1, handle);
+	signal(SIGTRAP, handle);
+	while (!is_traced)
+		;
+	raise(SIGUSR1);
+	for (;;)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGTRAP, &info);
+}
+
+static void wait_for_stop(struct mt_target *target, pid_t child, struct mt_stop *stop)
+{
+	do {
+		assert_no_error(mt_target_resume(target, child, MT_RESUME_CONTINUE, 0));
+		assert_no_error(target->run->wait(target, TIMEOUT_MS, stop));
+		assert_int_not_equal(stop->kind, MT_STOP_NONE);
+	} while (stop->kind == MT_STOP_INTERRUPTED);
+}
+
+/* Another tracer did: it was killed, and we came before the thread could make the handler's frame.
+ */
+static void test_handler_entered_by_another_ones_step(void **state)
+{
+	struct mt_target *target = NULL;
+	const int yes = 1;
+	struct mt_stop stop;
+
+	(void)state;
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = fork();
+	if (child == 0)
+		forge_traps();
+	assert_true(child > 0);
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(
+	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	wait_for_stop(target, child, &stop);
+	assert_int_equal(stop.kind, MT_STOP_SIGNAL);
+	assert_int_equal(stop.signal, SIGUSR1);
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, 0, SIGUSR1), 0);
+	assert_no_error(target->run->wait(target, TIMEOUT_MS, &stop));
+	assert_int_equal(stop.kind, MT_STOP_HANDLER);
+
+	wait_for_stop(target, child, &stop);
+	assert_int_equal(stop.kind, MT_STOP_SIGNAL);
+	assert_int_equal(stop.signal, SIGTRAP);
+	assert_int_equal(stop.code, SIGTRAP);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_handler_entered_by_another_ones_step),
 	    cmocka_unit_test(test_killed_with_births_untold),
 	    cmocka_unit_test(test_step_that_is_not_told),
 	};
