@@ -43,6 +43,7 @@ int main(void)
 {
 	pthread_t thread;
 
+	done();
 	pthread_create(&thread, 0, kill_all, 0);
 	for (;;)
 		done();
