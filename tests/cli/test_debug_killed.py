@@ -119,6 +119,21 @@ def test_killed_while_the_program_runs_often(attach, busy, script):
     end(busy)
 
 
+@pytest.mark.parametrize("engine", ["calls", "sample"])
+@pytest.mark.parametrize("script", ["false", "steps", "watched"])
+def test_recorded_behind_a_killed_one(attach, busy, mtdb, tmp_path, script, engine):
+    """What it left for the threads, and they have not come to yet, is neither a signal of theirs nor a crash."""
+    for _ in range(3):
+        with attach(busy.pid, SCRIPTS[script]) as debugger:
+            wait_until(lambda: "Continuing" in debugger.told())
+            time.sleep(random.uniform(0, 0.1))  # any moment will do
+            debugger.kill()
+        done = subprocess.run([mtdb, "attach", "--engine", engine, "--for", "50ms", "-o", tmp_path / "out.fxt", "-p",
+                               str(busy.pid)], capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0 and "SIG" not in done.stdout + done.stderr, done.stderr
+    end(busy)
+
+
 def test_killed_while_it_is_recorded(attach, busy):
     """Patches stay; with the breakpoints that lay over them gone, they are whole."""
     lines = ["mtrace start", "break leaf if x == 1 && x == 2", "break round_of if x == 1 && x == 2", "continue"]
