@@ -58,6 +58,7 @@ struct mt_lock_search {
 	MT_ARRAY(struct search_wait) waits; /* in the order of their begins */
 	uint64_t longest_ns;
 	bool is_sorted;
+	bool lets_go; /* a thread did, of a lock, at whatever time */
 	struct mt_thread_table threads;
 	struct thread *thread;
 	MT_ARRAY(struct frame) frames;
@@ -204,6 +205,7 @@ static void leave(struct mt_lock_search *search, const struct frame *frame)
 		hold.place = place_of(search, search->frames.count, frame->call_source);
 	}
 	hold.end_ns = time_ns;
+	search->lets_go = true;
 	thread->last = hold;
 	while ((wait = next_wait(search, time_ns, &index)))
 		if (wait->wait->is_lock)
@@ -380,7 +382,8 @@ static int keep_place(struct mt_lock_search *search, const struct place *place,
 	       keep(search, place->source.file, &out->file);
 }
 
-static enum mt_lock_answer answer(const struct search_wait *found, const struct candidate **who)
+static enum mt_lock_answer answer(const struct mt_lock_search *search,
+				  const struct search_wait *found, const struct candidate **who)
 {
 	const uint64_t half_ns = (found->wait->end_ns - found->wait->begin_ns) / 2;
 
@@ -392,10 +395,11 @@ static enum mt_lock_answer answer(const struct search_wait *found, const struct 
 	if (found->same.thread)
 		return MT_LOCK_HELD;
 	*who = &found->other;
+	/* Estimates neither place a holder in the wait nor out of it. */
+	if (found->wait->is_estimated && search->lets_go)
+		return MT_LOCK_ESTIMATED;
 	if (!found->other.thread || found->other.overlap_ns < half_ns)
 		return MT_LOCK_NOT_RECORDED;
-	if (found->wait->is_estimated)
-		return MT_LOCK_ESTIMATED;
 	return found->rival.thread && found->rival.overlap_ns >= half_ns ? MT_LOCK_AMBIGUOUS
 									 : MT_LOCK_BY_TIME;
 }
@@ -405,7 +409,7 @@ static int tell(struct mt_lock_search *search, const struct search_wait *found)
 	struct mt_lock_wait *wait = found->wait;
 	const struct candidate *who;
 
-	wait->answer = answer(found, &who);
+	wait->answer = answer(search, found, &who);
 	wait->holds = found->holds;
 	int failed = keep_place(search, &found->where, &wait->where);
 	if (wait->answer < MT_LOCK_BY_TIME)

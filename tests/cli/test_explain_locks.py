@@ -68,7 +68,9 @@ def test_what_cannot_be_told(explain):
     for cause, options, holder, words in (
             ("two", {}, "ambiguous", "several threads let go of locks"),
             ("lock", {"times": "--timestamps=sampled"}, "estimated", "--timestamps=full"),
-            ("lock", {"options": ["--no-functions=pthread_mutex_unlock"]}, "not recorded", "no thread was recorded")):
+            ("lock", {"options": ["--no-functions=pthread_mutex_unlock"]}, "not recorded", "no thread was recorded"),
+            ("lock", {"options": ["--no-functions=pthread_mutex_unlock"], "times": "--timestamps=sampled"},
+             "not recorded", "no thread was recorded")):
         waits, text = explain(cause, *options.pop("options", ()), **options)
         assert [wait["holder"] for wait in waits] == [holder]
         assert "holder_tid" not in waits[0] and waits[0]["ns"] > SLEPT_NS * 0.5
