@@ -233,10 +233,42 @@ static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid,
 	return mt_proc_each_written(pid, copy->start, copy->end, add_page, &look) ? look.sum : 0;
 }
 
-void mt_calls_swap_read(struct mt_calls_engine *engine, const struct mt_calls_swap *swap,
-			struct mt_calls_copy *copy)
+struct reading {
+	const struct mt_calls_copy *copy;
+	const uint8_t *memory, *clean;
+	uint64_t sum, seen; /* of written pages; up to where */
+	bool is_of_file;    /* between these */
+};
+
+static void see_unwritten(struct reading *reading, uint64_t end)
 {
-	copy->changes = changes_of(engine, swap->pid, copy);
+	const size_t at = reading->seen - reading->copy->start;
+
+	reading->is_of_file &=
+	    memcmp(reading->memory + at, reading->clean + at, end - reading->seen) == 0;
+}
+
+static bool see_written(void *context, uint64_t page)
+{
+	struct reading *reading = context;
+
+	see_unwritten(reading, page);
+	reading->sum = mt_hash(reading->sum, &page, sizeof(page));
+	reading->sum = mt_hash(reading->sum, reading->memory + (page - reading->copy->start), PAGE);
+	reading->seen = page + PAGE;
+	return true;
+}
+
+bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
+			   const uint8_t *memory, const uint8_t *clean)
+{
+	struct reading reading = {copy, memory, clean, 0, copy->start, true};
+
+	if (!mt_proc_each_written(swap->pid, copy->start, copy->end, see_written, &reading))
+		reading = (struct reading){copy, memory, clean, 0, copy->start, true};
+	see_unwritten(&reading, copy->end);
+	copy->changes = reading.sum;
+	return reading.is_of_file;
 }
 
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap)

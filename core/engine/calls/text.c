@@ -426,10 +426,9 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt
 
 	if (!copy)
 		return NULL;
-	mt_calls_swap_read(engine, swap, copy);
 	mt_try(read_texts(engine, space, module, &texts, &is_there));
 	place = find_place(space, module);
-	if (!is_there || !place)
+	if (!is_there || !place || !mt_calls_swap_is_read(swap, copy, texts.memory, module->clean))
 		return NULL;
 	place->checked = true;
 	find_patches(engine, space, place, true, &texts);
@@ -458,7 +457,9 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 		return NULL; /* nothing to the others */
 	find_patches(engine, space, place, !place->checked, &texts);
 	undo(engine, space, place, &texts);
-	return mt_calls_swap_fill(engine, space, copy, texts.text, module->clean);
+	/* With what is of others it is written in place: it may be another file's by now. */
+	copy->is_filled = memcmp(texts.text, module->clean, texts.size) == 0;
+	return NULL;
 }
 
 ssize_t mt_calls_patch_at(const struct mt_calls_place *place, uint64_t address)

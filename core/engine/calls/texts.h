@@ -200,7 +200,7 @@ struct mt_calls_copy {
 	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
 	bool is_exchanged;
 	bool is_filled;   /* else it is not to be exchanged */
-	uint64_t changes; /* of the text, when it was read: see mt_calls_swap_read() */
+	uint64_t changes; /* of the text, when it was read: see mt_calls_swap_is_read() */
 };
 
 struct mt_calls_swap {
@@ -220,10 +220,12 @@ struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t st
 struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
 				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
 				    const uint8_t *text, const uint8_t *clean);
-/* Before a text that nobody has patched is read: take note of what others wrote into it.  And while
- * all stand still: those into which somebody wrote since are not to be exchanged. */
-void mt_calls_swap_read(struct mt_calls_engine *engine, const struct mt_calls_swap *swap,
-			struct mt_calls_copy *copy);
+/* After a text that nobody has patched was read: whether MEMORY is CLEAN, the file's, but for pages
+ * that were written, of which note is taken.  It is not when the file was unloaded meanwhile, and
+ * other memory read that was in its place.  And while all stand still: those into which somebody
+ * wrote since are not to be exchanged. */
+bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
+			   const uint8_t *memory, const uint8_t *clean);
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap);
 /* While all stand still: put the copies in the place of the texts that are still there. */
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
