@@ -104,23 +104,31 @@ static void trap_once_traced(void)
 		pause();
 }
 
+/* It waits for `is_traced`, which is set in it, and stands still. */
+static pid_t start_traced(struct mt_target *target, void (*run)(void))
+{
+	const int yes = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		run();
+	assert_true(child > 0);
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(
+	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	return child;
+}
+
 /* The debug exception says nothing of a step in debug register 6: so does one by INT1. */
 static void test_step_that_is_not_told(void **state)
 {
 	struct mt_target *target = NULL;
 	struct user_regs_struct registers;
-	const int yes = 1;
 	struct mt_stop stop;
 
 	(void)state;
 	assert_no_error(mt_ptrace_target_create(&target));
-	pid_t child = fork();
-	if (child == 0)
-		trap_once_traced();
-	assert_true(child > 0);
-	assert_no_error(target->run->attach(target, child));
-	assert_no_error(
-	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	pid_t child = start_traced(target, trap_once_traced);
 	const uint64_t at = (uint64_t)(uintptr_t)at_int1;
 	int times = 0;
 	do {
@@ -138,11 +146,9 @@ static void test_step_that_is_not_told(void **state)
 	assert_int_equal(stop.kind, MT_STOP_STEP);
 }
 
-static volatile int handled;
-
 static void handle(int number)
 {
-	handled = number;
+	(void)number;
 }
 
 /* Sends itself what the kernel says of a handler's first instruction, where there is none. */
@@ -174,18 +180,11 @@ static void wait_for_stop(struct mt_target *target, pid_t child, struct mt_stop 
 static void test_handler_entered_by_another_ones_step(void **state)
 {
 	struct mt_target *target = NULL;
-	const int yes = 1;
 	struct mt_stop stop;
 
 	(void)state;
 	assert_no_error(mt_ptrace_target_create(&target));
-	pid_t child = fork();
-	if (child == 0)
-		forge_traps();
-	assert_true(child > 0);
-	assert_no_error(target->run->attach(target, child));
-	assert_no_error(
-	    target->ops->write(target, child, (uint64_t)(uintptr_t)&is_traced, &yes, sizeof(yes)));
+	pid_t child = start_traced(target, forge_traps);
 	wait_for_stop(target, child, &stop);
 	assert_int_equal(stop.kind, MT_STOP_SIGNAL);
 	assert_int_equal(stop.signal, SIGUSR1);

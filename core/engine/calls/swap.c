@@ -211,6 +211,11 @@ struct look {
 	uint64_t sum;
 };
 
+static uint64_t add_to(uint64_t sum, uint64_t page, const uint8_t *bytes, size_t size)
+{
+	return mt_hash(mt_hash(sum, &page, sizeof(page)), bytes, size);
+}
+
 static bool add_page(void *context, uint64_t page)
 {
 	struct look *look = context;
@@ -218,8 +223,7 @@ static bool add_page(void *context, uint64_t page)
 	uint8_t bytes[PAGE];
 	size_t size = target->ops->read(target, look->pid, page, bytes, sizeof(bytes));
 
-	look->sum = mt_hash(look->sum, &page, sizeof(page));
-	look->sum = mt_hash(look->sum, bytes, size);
+	look->sum = add_to(look->sum, page, bytes, size);
 	return true;
 }
 
@@ -253,8 +257,8 @@ static bool see_written(void *context, uint64_t page)
 	struct reading *reading = context;
 
 	see_unwritten(reading, page);
-	reading->sum = mt_hash(reading->sum, &page, sizeof(page));
-	reading->sum = mt_hash(reading->sum, reading->memory + (page - reading->copy->start), PAGE);
+	reading->sum =
+	    add_to(reading->sum, page, reading->memory + (page - reading->copy->start), PAGE);
 	reading->seen = page + PAGE;
 	return true;
 }
@@ -262,10 +266,11 @@ static bool see_written(void *context, uint64_t page)
 bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
 			   const uint8_t *memory, const uint8_t *clean)
 {
-	struct reading reading = {copy, memory, clean, 0, copy->start, true};
+	const struct reading nothing = {copy, memory, clean, 0, copy->start, true};
+	struct reading reading = nothing;
 
 	if (!mt_proc_each_written(swap->pid, copy->start, copy->end, see_written, &reading))
-		reading = (struct reading){copy, memory, clean, 0, copy->start, true};
+		reading = nothing;
 	see_unwritten(&reading, copy->end);
 	copy->changes = reading.sum;
 	return reading.is_of_file;

@@ -222,10 +222,10 @@ struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
 				    const uint8_t *text, const uint8_t *clean);
 /* After a text that nobody has patched was read: whether MEMORY is CLEAN, the file's, but for pages
  * that were written, of which note is taken.  It is not when the file was unloaded meanwhile, and
- * other memory read that was in its place.  And while all stand still: those into which somebody
- * wrote since are not to be exchanged. */
+ * other memory read that was in its place. */
 bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
 			   const uint8_t *memory, const uint8_t *clean);
+/* While all stand still: those into which somebody wrote since are not to be exchanged. */
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap);
 /* While all stand still: put the copies in the place of the texts that are still there. */
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
