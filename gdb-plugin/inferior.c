@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* How the kernel names the memory that core/engine/calls/rings.c makes. */
+/* How the kernel names the memory that core/engine/calls/memory/rings.c makes. */
 #define RINGS_NAME "/memfd:mtrace rings"
 
 static MT_ARRAY(struct mt_inferior *) inferiors;

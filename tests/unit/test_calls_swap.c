@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What is read of a text while its program runs: it may be unloaded, and other memory be there. */
-#include "engine/calls/texts.h"
+#include "engine/calls/memory/swap.h"
 
 #include "unit.h"
 

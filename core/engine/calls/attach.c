@@ -5,7 +5,6 @@
 #include "engine/calls/private.h"
 
 #include "base/clock.h"
-#include "process/proc.h"
 
 #include <string.h>
 #include <time.h>

@@ -25,14 +25,6 @@ static struct mt_calls_engine *engine_of(struct mt_engine *base)
 	return (struct mt_calls_engine *)base;
 }
 
-struct mt_calls_thread *mt_calls_find_thread(const struct mt_calls_engine *engine, pid_t lwp)
-{
-	struct mt_calls_thread *thread = NULL;
-
-	HASH_FIND_INT(engine->threads, &lwp, thread);
-	return thread;
-}
-
 static struct mt_error *probe(void)
 {
 	return NULL;
@@ -113,14 +105,6 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 {
 	(void)base;
 	*pt = (struct mt_recording_pt){0};
-}
-
-struct mt_calls_space *mt_calls_find_space(const struct mt_calls_engine *engine, pid_t pid)
-{
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->pid == pid && !thread->guest)
-			return thread->space;
-	return NULL;
 }
 
 static void remove_thread(struct mt_engine *base, pid_t lwp)
@@ -391,6 +375,21 @@ static struct mt_error *note_foreign_gs(struct mt_calls_engine *engine,
 	return mt_calls_record_no_more(engine, space);
 }
 
+/* It read memory at FAULT that is not there any more: the condition does not hold. */
+static struct mt_error *pass_condition(struct mt_calls_engine *engine,
+				       struct mt_calls_thread *thread,
+				       const struct mt_calls_break *there, uint64_t fault)
+{
+	struct user_regs_struct registers;
+
+	mt_calls_condition_fault(engine, thread->space, there->condition, fault);
+	mt_try(mt_calls_leave_trampoline(engine, thread));
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	registers.rip = there->copy;
+	mt_try(engine->target->ops->set_registers(engine->target, thread->lwp, &registers));
+	return mt_target_clear_pending_stop(engine->target, thread->lwp);
+}
+
 /* Where a thread stands, in the program's own terms. */
 static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  const struct mt_stop *stop, struct mt_engine_news *news)
@@ -404,7 +403,7 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 
 	if (condition && is_fault(stop)) {
 		news->ordinary = true;
-		return mt_calls_condition_fault(engine, thread, condition, stop->address);
+		return pass_condition(engine, thread, condition, stop->address);
 	}
 	if (there || condition)
 		news->pc = (there ? there : condition)->address;

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-struct mt_error *mt_calls_breathe(struct mt_calls_engine *engine,
-				  const struct mt_calls_space *space)
-{
-	if (!engine->breathes || !engine->options.breathe)
-		return NULL;
-	engine->breathes = false; /* what is done meanwhile is short */
-	struct mt_error *error = engine->options.breathe(engine->options.breathe_context);
-	engine->breathes = true;
-	if (!error && mt_calls_find_space(engine, space->pid) != space)
-		return mt_error_new(MT_ERROR_GONE, "process %d ended, or became another program",
-				    space->pid);
-	return error;
-}
-
 struct making {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;

@@ -8,8 +8,6 @@
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
 
-#include "base/clock.h"
-
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -14,41 +14,6 @@
 
 #include <string.h>
 
-static bool is_among(const mt_calls_entries *entries, uint64_t address)
-{
-	mt_array_each (entry, entries)
-		if (*entry == address)
-			return true;
-	return false;
-}
-
-/* 0, or -1 without memory. */
-static int add_entry(const struct mt_calls_place *place, size_t patch, mt_calls_entries *entries)
-{
-	const struct mt_calls_module *module = place->module;
-
-	if (!(module->file->plan->patches.items[patch].flags & MT_PATCH_ENTRY) ||
-	    place->off[patch] || module->offsets[patch] == MT_CALLS_NONE)
-		return 0;
-	const uint64_t entry = mt_calls_patch_address(module, patch);
-	return is_among(entries, entry) ? 0 : mt_array_push(entries, entry);
-}
-
-bool mt_calls_is_missed(const struct mt_calls_space *space, uint64_t address)
-{
-	return is_among(&space->missed, address);
-}
-
-int mt_calls_miss(struct mt_calls_space *space, const struct mt_calls_place *place, size_t patch)
-{
-	return add_entry(place, patch, &space->missed);
-}
-
-int mt_calls_cover(struct mt_calls_space *space, const struct mt_calls_place *place, size_t patch)
-{
-	return add_entry(place, patch, &space->covered);
-}
-
 const uint64_t *mt_calls_missed(struct mt_engine *base, pid_t pid, size_t *count)
 {
 	const struct mt_calls_space *space =
@@ -123,7 +88,7 @@ struct mt_error *mt_calls_leave_covered(struct mt_calls_engine *engine,
 	const uint64_t before = registers.rip;
 	mt_try(mt_calls_leave_trampoline(engine, thread));
 	mt_try(ops->get_registers(engine->target, thread->lwp, &registers));
-	if (registers.rip == before || !is_among(&thread->space->covered, registers.rip))
+	if (registers.rip == before || !mt_calls_is_covered(thread->space, registers.rip))
 		return NULL;
 	const struct mt_calls_place *place = mt_calls_place_at(thread->space, registers.rip);
 	const ssize_t patch = place ? mt_calls_planned_at(place, registers.rip) : -1;

@@ -8,10 +8,7 @@
 #include "engine/calls/private.h"
 
 #include "process/interrupted.h"
-#include "process/proc.h"
-#include "process/sigframe.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define MOST_PUSHES     64u /* what a row can tell */
@@ -155,97 +152,6 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	return engine->target->ops->set_registers(engine->target, thread->lwp, &registers);
 }
 
-struct walk {
-	struct mt_calls_engine *engine;
-	struct mt_calls_space *space;
-	mt_calls_move *move;
-	void *context;
-	struct mt_stacks stacks;
-	bool is_whole;
-};
-
-static struct mt_error *see_map(void *context, const struct mt_map *map)
-{
-	struct walk *walk = context;
-
-	return mt_stacks_add(&walk->stacks, map) ? mt_error_no_memory() : NULL;
-}
-
-static struct mt_error *see_frame(void *context, uint64_t address, const struct mt_sigframe *frame)
-{
-	struct walk *walk = context;
-	struct mt_target *target = walk->engine->target;
-	struct mt_sigframe changed = *frame;
-	struct user_regs_struct registers = {.rip = frame->rip,
-					     .rsp = frame->rsp,
-					     .rax = frame->rax,
-					     .rcx = frame->rcx,
-					     .rdx = frame->rdx,
-					     .rdi = frame->rdi,
-					     .rsi = frame->rsi,
-					     .r10 = frame->r10,
-					     .r11 = frame->r11,
-					     .eflags = frame->eflags};
-
-	if (!walk->move(walk->context, &registers))
-		return NULL;
-	changed.rip = registers.rip;
-	changed.rsp = registers.rsp;
-	changed.rax = registers.rax;
-	changed.rcx = registers.rcx;
-	changed.rdx = registers.rdx;
-	changed.rdi = registers.rdi;
-	changed.rsi = registers.rsi;
-	changed.r10 = registers.r10;
-	changed.r11 = registers.r11;
-	changed.eflags = registers.eflags;
-	return target->ops->write(target, walk->space->pid, address, &changed, sizeof(changed));
-}
-
-static struct mt_error *see_thread(void *context, pid_t lwp)
-{
-	struct walk *walk = context;
-	struct mt_target *target = walk->engine->target;
-	struct user_regs_struct registers;
-	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-
-	/* It ended, or vfork() holds it: then it may stand anywhere. */
-	if (error) {
-		walk->is_whole &= mt_proc_has_ended(lwp);
-		mt_error_destroy(error);
-		return NULL;
-	}
-	if (walk->move(walk->context, &registers))
-		mt_try(target->ops->set_registers(target, lwp, &registers));
-	return mt_sigframe_each(target, walk->space->pid, &walk->stacks, registers.rsp, see_frame,
-				walk);
-}
-
-struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   mt_calls_move *move, void *context, bool *is_whole)
-{
-	struct walk walk = {
-	    .engine = engine, .space = space, .move = move, .context = context, .is_whole = true};
-	struct mt_target *target = engine->target;
-	struct mt_error *error = mt_target_each_map(target, space->pid, see_map, &walk);
-
-	if (!error)
-		error = target->ops->each_thread(target, space->pid, see_thread, &walk);
-	mt_array_deinit(&walk.stacks);
-	*is_whole = walk.is_whole;
-	return error;
-}
-
-bool mt_calls_is_ours(struct mt_calls_space *space, uint64_t address)
-{
-	if (mt_calls_place_of_room(space, address) || address - space->agent < MT_AGENT_BYTES)
-		return true;
-	mt_array_each (room, &space->rooms)
-		if (address - room->start < room->end - room->start)
-			return true;
-	return false;
-}
-
 struct outside {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
@@ -346,39 +252,4 @@ struct mt_error *mt_calls_leave_interrupted(struct mt_calls_engine *engine,
 	return interrupted.seen
 		   ? mt_calls_move_all(engine, space, leave_copy, &interrupted, &is_whole)
 		   : NULL;
-}
-
-static bool leave_hole(void *context, struct user_regs_struct *registers)
-{
-	struct mt_calls_space *space = context;
-	const struct mt_calls_place *place = mt_calls_place_at(space, registers->rip);
-	ssize_t patch = place ? mt_calls_patch_of_hole(place, registers->rip) : -1;
-
-	if (patch < 0)
-		return false;
-	registers->rip = place->module->room + place->module->offsets[patch];
-	return true;
-}
-
-static bool displace(void *context, struct user_regs_struct *registers)
-{
-	uint64_t copy = mt_calls_copy_of(context, registers->rip);
-
-	if (copy)
-		registers->rip = copy;
-	return copy;
-}
-
-struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	bool is_whole;
-
-	return mt_calls_move_all(engine, space, displace, space, &is_whole);
-}
-
-struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space)
-{
-	bool is_whole;
-
-	return mt_calls_move_all(engine, space, leave_hole, space, &is_whole);
 }

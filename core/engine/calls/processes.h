@@ -3,14 +3,11 @@
 #ifndef MT_ENGINE_CALLS_PROCESSES_H
 #define MT_ENGINE_CALLS_PROCESSES_H
 
-#include "engine/calls/texts.h"
+#include "engine/calls/memory/left.h"
+#include "engine/calls/memory/swap.h"
+#include "engine/calls/state/types.h"
 
 #include <limits.h>
-
-/* agent.c */
-/* Put it into a program, in the name of LWP.  Errors: the target's. */
-struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    pid_t lwp);
 
 /* birth.c: ops of the engine, and a child that a thread has from now on. */
 struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
@@ -53,8 +50,6 @@ void mt_calls_warn_of_leak_check(struct mt_calls_engine *engine, struct mt_calls
  * has none, or does not. */
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      uint64_t *stop_at);
-/* The address of a symbol in a file's dynamic symbol table; 0: it has none of that name. */
-uint64_t mt_calls_dynamic_symbol(const char *path, const char *name);
 
 /* space.c */
 struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
@@ -78,17 +73,6 @@ bool mt_calls_is_libc(const char *path);
 bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
 bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
-/* Why no system call may be made in the name of a thread, or of a process because of one of its
- * threads: what it does ("is under seccomp").  NULL: it may. */
-const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp);
-const char *mt_calls_sandbox(const struct mt_calls_engine *engine,
-			     const struct mt_calls_space *space);
-/* The place whose text, or trampolines, hold an address; NULL: none. */
-struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address);
-struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address);
-
-/* The same of all memory that was mapped for its trampolines. */
-struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address);
 
 /* attach.c */
 /* All threads of a running process stand still: patch, and let them run.
@@ -96,10 +80,6 @@ struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint
 struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* enter.c */
-/* Between two parts of long work on a process that runs.  Errors: GONE (it is not the same program
- * any more); the session's. */
-struct mt_error *mt_calls_breathe(struct mt_calls_engine *engine,
-				  const struct mt_calls_space *space);
 /* Make the modules of a running process, which is not touched.  Errors: INTERRUPTED; NO_MEMORY. */
 struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid);
 
@@ -120,54 +100,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 /* Whether or not that succeeded. */
 struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
 
-/* left.c */
-enum mt_calls_left_kind {
-	MT_CALLS_LEFT_CODE, /* trampolines, an agent, code for injected calls */
-	MT_CALLS_LEFT_COPY, /* of a text, that was to take its place */
-	MT_CALLS_LEFT_RINGS,
-	MT_CALLS_LEFT_ALIVE, /* a directory */
-};
-
-struct mt_calls_left_range {
-	uint64_t start, end; /* [start, end) */
-	enum mt_calls_left_kind kind;
-};
-
-/* A text that leads there, and is not of the space's places. */
-struct mt_calls_left_text {
-	uint64_t start, end;
-	char *path;
-};
-
-struct mt_calls_left {
-	MT_ARRAY(struct mt_calls_left_range) ranges;
-	MT_ARRAY(struct mt_calls_left_text) texts;
-	MT_ARRAY(int) descriptors; /* the program's, that were not closed any more */
-	bool is_whole;             /* else there may be more, that is not known of */
-};
-
-/* *out NULL: nothing was left.  The process may be running.  Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_calls_left_find(struct mt_calls_engine *engine,
-				    const struct mt_calls_space *space, struct mt_calls_left **out);
-void mt_calls_left_destroy(struct mt_calls_left *left); /* NULL is fine */
-/* Whether FD looks like one of ours: a memfd, or a file that was opened as we do. */
-bool mt_calls_left_is_descriptor(pid_t pid, int fd, char path[PATH_MAX]);
-/* LEFT NULL: it does not. */
-bool mt_calls_left_holds(const struct mt_calls_left *left, enum mt_calls_left_kind kind,
-			 uint64_t address);
-static inline bool mt_calls_left_has_copy(const struct mt_calls_left *left, uint64_t address)
-{
-	return mt_calls_left_holds(left, MT_CALLS_LEFT_COPY, address);
-}
-
 /* left_texts.c */
-/* In a text that stands at ADDRESS: CLEAN, the file's, where a jump leads to what is left.  False:
- * there may be some left. */
-bool mt_calls_left_undo(const struct mt_calls_left *left, uint64_t address, uint8_t *text,
-			const uint8_t *clean, size_t size);
-/* Whether something in that memory looks like a jump to what is left. */
-bool mt_calls_left_is_reached(const struct mt_calls_left *left, uint64_t address,
-			      const uint8_t *text, size_t size);
 /* While the process runs: add the texts that lead there and are not of the space's places to SWAP;
  * and fill what was mapped for them.  Errors: the target's; NO_MEMORY; the session's. */
 struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,

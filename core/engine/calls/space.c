@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/private.h"
 
-#include "process/proc.h"
-
 #include <string.h>
 
 #define STATE_OFFSET 24 /* of r_state in struct r_debug; see link.h */
@@ -115,30 +113,6 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 	if (!copy_into(space, from))
 		return space;
 	destroy(space);
-	return NULL;
-}
-
-struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address)
-{
-	mt_array_each (place, &space->places)
-		if (address >= place->module->start && address < place->module->end)
-			return place;
-	return NULL;
-}
-
-struct mt_calls_place *mt_calls_place_of_trampoline(struct mt_calls_space *space, uint64_t address)
-{
-	mt_array_each (place, &space->places)
-		if (address - place->module->room < place->module->code_bytes)
-			return place;
-	return NULL;
-}
-
-struct mt_calls_place *mt_calls_place_of_room(struct mt_calls_space *space, uint64_t address)
-{
-	mt_array_each (place, &space->places)
-		if (address - place->module->room < place->module->room_bytes)
-			return place;
 	return NULL;
 }
 
@@ -445,29 +419,6 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 					walk->modules.count));
 	}
 	return space->roots_pending ? mt_calls_note_roots(engine, space) : NULL;
-}
-
-const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp)
-{
-	const struct mt_target_ops *ops = engine->target->ops;
-
-	if (mt_proc_is_sandboxed(lwp))
-		return "is under seccomp";
-	return ops->dispatches_calls && ops->dispatches_calls(engine->target, lwp)
-		   ? "catches its system calls (PR_SET_SYSCALL_USER_DISPATCH)"
-		   : NULL;
-}
-
-const char *mt_calls_sandbox(const struct mt_calls_engine *engine,
-			     const struct mt_calls_space *space)
-{
-	const char *sandbox = NULL;
-
-	for (const struct mt_calls_thread *thread = engine->threads; thread && !sandbox;
-	     thread = thread->hh.next)
-		if (thread->space == space)
-			sandbox = mt_calls_sandbox_of(engine, thread->lwp);
-	return sandbox;
 }
 
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -6,6 +6,7 @@
  * Source: getauxval(3); link.h, struct r_debug; musl's ldso/dynlink.c, struct debug. */
 #include "engine/calls/private.h"
 
+#include "elf/dynamic_symbol.h"
 #include "elf/file.h"
 #include "elf/section.h"
 #include "process/proc.h"
@@ -16,35 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static uint64_t look_up(Elf *elf, const char *name)
-{
-	struct mt_section symbols;
-	GElf_Sym symbol;
-
-	if (!mt_section_find_type(elf, SHT_DYNSYM, &symbols))
-		return 0;
-	for (int i = 0; gelf_getsym(symbols.data, i, &symbol); i++) {
-		const char *its = elf_strptr(elf, symbols.header.sh_link, symbol.st_name);
-
-		if (its && symbol.st_shndx != SHN_UNDEF && strcmp(its, name) == 0)
-			return symbol.st_value;
-	}
-	return 0;
-}
-
-uint64_t mt_calls_dynamic_symbol(const char *path, const char *name)
-{
-	struct mt_elf_file file = {0};
-	uint64_t value = 0;
-	struct mt_error *error = mt_elf_file_open(path, &file);
-
-	if (!error)
-		value = look_up(file.elf, name);
-	mt_error_destroy(error);
-	mt_elf_file_close(&file);
-	return value;
-}
 
 static struct mt_error *read_auxiliary(struct mt_calls_space *space)
 {
@@ -83,13 +55,12 @@ static struct mt_error *see_loader(void *context, const struct mt_map *map)
 /* In glibc's it is a symbol, in musl's a pointer that is set when it has relocated itself. */
 static void find_debug(struct mt_calls_space *space)
 {
-	uint64_t debug = mt_calls_dynamic_symbol(space->loader_path, "_r_debug");
-	uint64_t pointer =
-	    debug ? 0 : mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_addr");
+	uint64_t debug = mt_elf_dynamic_symbol(space->loader_path, "_r_debug");
+	uint64_t pointer = debug ? 0 : mt_elf_dynamic_symbol(space->loader_path, "_dl_debug_addr");
 
 	space->debug = debug ? space->loader + debug : 0;
 	space->debug_pointer = pointer ? space->loader + pointer : 0;
-	space->loader_is_libc = mt_calls_dynamic_symbol(space->loader_path, "fopen") != 0;
+	space->loader_is_libc = mt_elf_dynamic_symbol(space->loader_path, "fopen") != 0;
 }
 
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -106,7 +77,7 @@ struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_
 		return NULL;
 	find_debug(space);
 	if (space->debug || space->debug_pointer)
-		state = mt_calls_dynamic_symbol(space->loader_path, "_dl_debug_state");
+		state = mt_elf_dynamic_symbol(space->loader_path, "_dl_debug_state");
 	*stop_at = state ? space->loader + state : 0;
 	return NULL;
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is mapped into the program for us. */
+#ifndef MT_ENGINE_CALLS_MEMORY_H
+#define MT_ENGINE_CALLS_MEMORY_H
+
+#include "engine/calls/state/types.h"
+
+/* inject.c */
+/* From now on our sudden end does no harm within a remote call: begin() is for system
+ * calls, and what it put into the program ends with the others.  Errors: the target's. */
+struct mt_error *mt_calls_inject_begin(struct mt_calls_engine *engine,
+				       struct mt_calls_space *space);
+struct mt_error *mt_calls_inject_give_up(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space);
+struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				 pid_t lwp);
+/* Whether several calls at once may be made as a list: while rings and the word that tells that we
+ * live are mapped.  Errors: the target's. */
+struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space, bool on);
+/* All bytes of its code's page, but for the mark and a list. */
+void mt_calls_inject_page(uint8_t page[4096]);
+/* Whether the page may be mapped there. */
+bool mt_calls_is_inject_address(uint64_t address);
+struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp);
+/* Why no system call may be made in the name of a thread, or of a process because of one of its
+ * threads: what it does ("is under seccomp").  NULL: it may. */
+const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp);
+const char *mt_calls_sandbox(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space);
+
+/* room.c: by system calls in the name of LWP. */
+struct mt_calls_room_wish {
+	uint64_t start, end; /* it reaches [start, end) */
+	uint64_t bytes;
+	uint64_t best; /* where it is to be, if that is free; 0: anywhere */
+};
+/* Memory for code.  Errors: UNSUPPORTED (none is free); the target's. */
+struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   pid_t lwp, const struct mt_calls_room_wish *wish,
+				   uint64_t *address);
+/* The same of several at once, as far as they can be where it is best; the address of one that
+ * cannot becomes 0.  For a process that dies with us: should we be killed, they are not all listed.
+ * Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_rooms_map_best(struct mt_calls_engine *engine,
+					 struct mt_calls_space *space, pid_t lwp,
+					 const struct mt_calls_room_wish *wishes, size_t count,
+					 uint64_t *addresses);
+struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
+				     uint64_t bytes);
+/* In between what is mapped is looked at once.  Should the process map something meanwhile, that
+ * room is not taken. */
+void mt_calls_rooms_begin(struct mt_calls_space *space);
+void mt_calls_rooms_end(struct mt_calls_space *space);
+/* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
+struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    struct mt_calls_room **out);
+/* An address amid the largest gap, at which a huge page may begin: nobody else is likely to map
+ * anything there.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_room_afar(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t *address);
+/* A system call whose failure is an error. */
+struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
+				 long number, const uint64_t arguments[6], uint64_t *result);
+
+/* alive.c */
+/* Errors: UNSUPPORTED; NO_MEMORY; the target's. */
+struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       struct mt_calls_rings *rings, pid_t lwp);
+void mt_calls_alive_unmap(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp);
+/* Into the directory, if the space has one: memory that was mapped, before it is used.  INODE: of
+ * the file that it is a copy of; 0: it is private, and a mark is put at its end. */
+void mt_calls_list(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		   uint64_t start, uint64_t end, uint64_t inode);
+/* The same of memory that is about to be mapped there, so that it is found should we be killed
+ * before it is listed: a copy, or private memory as long as it holds nothing. */
+void mt_calls_list_ahead(const struct mt_calls_space *space, uint64_t start, uint64_t end,
+			 uint64_t inode);
+/* The first BYTES of what begins there were unmapped; or are about to be, if that is not all of it.
+ */
+void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes);
+/* In the name of LWP, under a name of at most 15 characters.  *FD: the program's. */
+struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     pid_t lwp, const char *called, uint64_t *fd);
+/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
+ * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
+struct mt_error *mt_calls_open_memfd(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd);
+struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd);
+
+/* rings.c */
+#define MT_MADV_POPULATE_WRITE 23
+struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       pid_t lwp);
+void mt_calls_rings_unref(struct mt_calls_rings *rings);
+/* In the program: the slots' size; where a ring and a slot are.  Here: a ring, a slot. */
+uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings);
+/* From ring to ring: a table of open calls lies behind each. */
+static inline uint64_t mt_calls_ring_stride(const struct mt_calls_rings *rings)
+{
+	return rings->ring_bytes + MT_CALLS_OPEN_BYTES;
+}
+uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring);
+struct mt_ring_position *mt_calls_slot(const struct mt_calls_rings *rings, uint32_t ring);
+/* The file comes to hold this ring.  Errors: SYSTEM. */
+struct mt_error *mt_calls_rings_reach(struct mt_calls_rings *rings, uint32_t ring);
+/* From rings->address on: that are mapped, and that threads may have written to. */
+uint64_t mt_calls_rings_bytes(const struct mt_calls_rings *rings);
+uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
+/* Where errors of conditions are counted: in the program, and here. */
+uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
+uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
+/* In the program: where a list's results go. */
+uint64_t mt_calls_results_address(const struct mt_calls_rings *rings);
+/* In the program: the word that tells whether we live. */
+static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
+{
+	return rings->alive_address + MT_CALLS_ALIVE_WORD;
+}
+/* Its memory goes back to the system; what is written on comes anew. */
+void mt_calls_rings_empty(const struct mt_calls_rings *rings);
+
+/* agent.c */
+/* Put it into a program, in the name of LWP.  Errors: the target's. */
+struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp);
+
+#endif

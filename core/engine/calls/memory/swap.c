@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A text exchanged at once.  The file is mapped a second time, privately as the first, and that
+ * mapping gets its bytes while all threads run; then, while they stand still, one mremap(2) puts it
+ * in the place of the first, and the system joins the two again in what it shows of the mappings.
+ * Should we be killed, the text is the one or the other.
+ *
+ * Where a file cannot be mapped again (it is gone or replaced, the program may have no more
+ * addresses, its memory is locked), the text is written page by page, as everywhere else: text.c.
+ */
+#include "engine/calls/memory/swap.h"
+
+#include "base/hash.h"
+#include "engine/calls/memory/memory.h"
+#include "engine/calls/state/state.h"
+#include "process/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define PAGE      4096u
+#define HUGE_PAGE (2ull << 20)
+#define CHUNK     (1u << 20)
+/* Of paths, below a thread's stack pointer: no more than a small stack may have. */
+#define MOST_PATH_BYTES 4096u
+#define BELOW_RED_ZONE  1024u
+
+/* [start, start + the copy's length) of a mapping is what the copy is of. */
+static bool holds(const struct mt_map *map, const struct mt_calls_copy *copy, uint64_t start)
+{
+	return start >= map->start && start + (copy->end - copy->start) <= map->end &&
+	       map->executable && !map->writable && map->inode == copy->inode &&
+	       map->device == copy->device && map->offset + (start - map->start) == copy->offset;
+}
+
+static struct mt_error *see_text(void *context, const struct mt_map *map)
+{
+	struct mt_calls_swap *swap = context;
+
+	mt_array_each (copy, &swap->copies)
+		if (map->start == copy->start && map->end == copy->end && map->inode &&
+		    !map->writable) {
+			copy->offset = map->offset;
+			copy->inode = map->inode;
+			copy->device = map->device;
+		}
+	return NULL;
+}
+
+static struct mt_error *see_again(void *context, const struct mt_map *map)
+{
+	struct mt_calls_swap *swap = context;
+
+	mt_array_each (copy, &swap->copies) {
+		copy->text_is_there |= holds(map, copy, copy->start);
+		copy->copy_is_there |= copy->address && holds(map, copy, copy->address);
+	}
+	return NULL;
+}
+
+static bool is_error(const struct mt_system_call *call)
+{
+	return call->result < 0 && call->result >= -4095;
+}
+
+/* Opens the files in the program: there their paths mean what the mappings say. */
+static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
+				   pid_t lwp, struct mt_system_call *calls)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+	char paths[MOST_PATH_BYTES] = "", saved[MOST_PATH_BYTES];
+	struct user_regs_struct registers;
+	size_t used = 0;
+
+	mt_try(ops->get_registers(engine->target, lwp, &registers));
+	uint64_t at = (registers.rsp - BELOW_RED_ZONE - sizeof(paths)) & ~15ull;
+	for (size_t i = 0; i < swap->copies.count; i++) {
+		const struct mt_calls_copy *copy = &swap->copies.items[i];
+		size_t size = strlen(copy->path) + 1;
+
+		/* One that nobody opens has the empty name. */
+		calls[i] = (struct mt_system_call){
+		    .number = SYS_openat,
+		    .arguments = {(uint64_t)AT_FDCWD, at + sizeof(paths) - 1, MT_CALLS_OPEN_FLAGS}};
+		if (!copy->inode || used + size >= sizeof(paths))
+			continue;
+		memcpy(paths + used, copy->path, size);
+		calls[i].arguments[1] = at + used;
+		used += size;
+	}
+	if (ops->read(engine->target, swap->pid, at, saved, sizeof(saved)) != sizeof(saved))
+		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
+	mt_try(ops->write(engine->target, swap->pid, at, paths, sizeof(paths)));
+	struct mt_error *error =
+	    mt_target_call_systems(engine->target, lwp, calls, swap->copies.count);
+	mt_error_destroy(ops->write(engine->target, swap->pid, at, saved, sizeof(saved)));
+	return error;
+}
+
+static void note_copy(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		      struct mt_calls_copy *copy, uint64_t address)
+{
+	mt_calls_list(engine, space, address, address + (copy->end - copy->start), copy->inode);
+	copy->address = address;
+}
+
+/* To be moved page table by page table, it lies in its huge page as the text does. */
+static uint64_t like_text(const struct mt_calls_copy *copy, uint64_t address)
+{
+	return address + ((copy->start - address) & (HUGE_PAGE - 1));
+}
+
+static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  struct mt_calls_swap *swap, pid_t lwp,
+				  struct mt_system_call *calls)
+{
+	size_t count = swap->copies.count;
+	struct mt_system_call *maps = calls + count, *closes = calls + 2 * count;
+	size_t opened = 0;
+	uint64_t at = 0;
+
+	mt_try(open_files(engine, swap, lwp, calls));
+	mt_try(mt_calls_room_afar(engine, space, &at));
+	for (size_t i = 0; i < count; i++) {
+		const struct mt_calls_copy *copy = &swap->copies.items[i];
+
+		at = like_text(copy, at);
+		maps[i] = (struct mt_system_call){
+		    .number = SYS_mmap,
+		    .arguments = {at, copy->end - copy->start, PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_FIXED_NOREPLACE, (uint64_t)calls[i].result,
+				  copy->offset}};
+		at += copy->end - copy->start;
+		if (is_error(&calls[i]))
+			continue;
+		mt_calls_list_ahead(space, maps[i].arguments[0], at, copy->inode);
+		closes[opened++] = (struct mt_system_call){
+		    .number = SYS_close, .arguments = {(uint64_t)calls[i].result}};
+	}
+	mt_try(mt_target_call_systems(engine->target, lwp, maps, count));
+	for (size_t i = 0; i < count; i++) {
+		if ((uint64_t)maps[i].result != maps[i].arguments[0])
+			mt_calls_unlist(space, maps[i].arguments[0], maps[i].arguments[1]);
+		if (!is_error(&maps[i]))
+			note_copy(engine, space, &swap->copies.items[i], (uint64_t)maps[i].result);
+	}
+	return mt_target_call_systems(engine->target, lwp, closes, opened);
+}
+
+int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, const char *path)
+{
+	const struct mt_calls_copy copy = {.start = start, .end = end, .path = path};
+
+	return mt_array_push(&swap->copies, copy);
+}
+
+struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				   struct mt_calls_swap *swap, pid_t lwp)
+{
+	struct mt_system_call *calls = calloc(3 * swap->copies.count + 1, sizeof(*calls));
+	struct mt_error *error = calls ? NULL : mt_error_no_memory();
+
+	if (!error)
+		error = mt_target_each_map(engine->target, swap->pid, see_text, swap);
+	/* Locked memory is there, all of it, and a second one would be at once, too. */
+	if (!error && mt_proc_status_number(swap->pid, "VmLck") <= 0)
+		error = map_files(engine, space, swap, lwp, calls);
+	free(calls);
+	return error;
+}
+
+struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start && copy->address)
+			return copy;
+	return NULL;
+}
+
+struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_copy *copy,
+				    const uint8_t *text, const uint8_t *clean)
+{
+	const size_t size = copy->end - copy->start;
+
+	for (size_t at = 0; at < size;) {
+		size_t from = at;
+
+		while (at < size && at - from < CHUNK &&
+		       memcmp(text + at, clean + at, size - at < PAGE ? size - at : PAGE) != 0)
+			at += PAGE;
+		if (at == from) {
+			at += PAGE;
+			continue;
+		}
+		mt_try(engine->target->ops->write(engine->target, space->pid, copy->address + from,
+						  text + from, (at < size ? at : size) - from));
+		mt_try(mt_calls_breathe(engine, space));
+	}
+	copy->is_filled = true;
+	return NULL;
+}
+
+struct look {
+	struct mt_calls_engine *engine;
+	pid_t pid;
+	uint64_t sum;
+};
+
+static uint64_t add_to(uint64_t sum, uint64_t page, const uint8_t *bytes, size_t size)
+{
+	return mt_hash(mt_hash(sum, &page, sizeof(page)), bytes, size);
+}
+
+static bool add_page(void *context, uint64_t page)
+{
+	struct look *look = context;
+	struct mt_target *target = look->engine->target;
+	uint8_t bytes[PAGE];
+	size_t size = target->ops->read(target, look->pid, page, bytes, sizeof(bytes));
+
+	look->sum = add_to(look->sum, page, bytes, size);
+	return true;
+}
+
+/* Which pages are not the file's any more, and what is in them: where that is the same later, so is
+ * the text.  Where it is not known, it is taken for the same. */
+static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid,
+			   const struct mt_calls_copy *copy)
+{
+	struct look look = {engine, pid, 0};
+
+	return mt_proc_each_written(pid, copy->start, copy->end, add_page, &look) ? look.sum : 0;
+}
+
+struct reading {
+	const struct mt_calls_copy *copy;
+	const uint8_t *memory, *clean;
+	uint64_t sum, seen; /* of written pages; up to where */
+	bool is_of_file;    /* between these */
+};
+
+static void see_unwritten(struct reading *reading, uint64_t end)
+{
+	const size_t at = reading->seen - reading->copy->start;
+
+	reading->is_of_file &=
+	    memcmp(reading->memory + at, reading->clean + at, end - reading->seen) == 0;
+}
+
+static bool see_written(void *context, uint64_t page)
+{
+	struct reading *reading = context;
+
+	see_unwritten(reading, page);
+	reading->sum =
+	    add_to(reading->sum, page, reading->memory + (page - reading->copy->start), PAGE);
+	reading->seen = page + PAGE;
+	return true;
+}
+
+bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
+			   const uint8_t *memory, const uint8_t *clean)
+{
+	const struct reading nothing = {copy, memory, clean, 0, copy->start, true};
+	struct reading reading = nothing;
+
+	if (!mt_proc_each_written(swap->pid, copy->start, copy->end, see_written, &reading))
+		reading = nothing;
+	see_unwritten(&reading, copy->end);
+	copy->changes = reading.sum;
+	return reading.is_of_file;
+}
+
+void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->is_filled)
+			copy->is_filled = copy->changes == changes_of(engine, swap->pid, copy);
+}
+
+struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
+					const struct mt_calls_space *space,
+					struct mt_calls_swap *swap, pid_t lwp)
+{
+	struct mt_system_call *calls = calloc(swap->copies.count + 1, sizeof(*calls));
+	size_t count = 0;
+
+	if (!calls)
+		return mt_error_no_memory();
+	struct mt_error *error = mt_target_each_map(engine->target, swap->pid, see_again, swap);
+	mt_array_each (copy, &swap->copies)
+		if (copy->is_filled && copy->text_is_there && copy->copy_is_there)
+			calls[count++] = (struct mt_system_call){
+			    .number = SYS_mremap,
+			    .arguments = {copy->address, copy->end - copy->start,
+					  copy->end - copy->start, MREMAP_MAYMOVE | MREMAP_FIXED,
+					  copy->start}};
+	if (!error)
+		error = mt_target_call_systems(engine->target, lwp, calls, count);
+	for (size_t i = 0; i < count; i++)
+		mt_array_each (copy, &swap->copies)
+			if (copy->address == calls[i].arguments[0] &&
+			    calls[i].result == (int64_t)copy->start) {
+				mt_calls_unlist(space, copy->address, copy->end - copy->start);
+				copy->is_exchanged = true;
+				copy->address = 0;
+			}
+	free(calls);
+	return error;
+}
+
+bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
+{
+	if (!swap)
+		return false;
+	mt_array_each (copy, &swap->copies)
+		if (copy->address && copy->address == address)
+			return true;
+	return false;
+}
+
+bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start)
+			return copy->is_exchanged;
+	return false;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "engine/calls/texts/texts.h"
+
+#include "engine/calls/modules/modules.h"
+#include "engine/calls/state/state.h"
+
+#include <string.h>
+
+#define JUMP       0xe9
+#define SHORT_JUMP 0xeb
+#define INT3       0xcc
+
+bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch)
+{
+	return !place->off[patch] && !place->held[patch];
+}
+
+void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target)
+{
+	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
+
+	bytes[0] = JUMP;
+	memcpy(bytes + 1, &distance, sizeof(distance));
+}
+
+/* As much of it as lies in the piece. */
+static void put(const struct mt_calls_piece *piece, uint64_t at, const uint8_t *bytes,
+		size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (at + i - piece->start < piece->size)
+			piece->bytes[at + i - piece->start] = bytes[i];
+}
+
+static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
+		     size_t index, const struct mt_calls_piece *piece)
+{
+	const struct mt_patch *patch = &module->file->plan->patches.items[index];
+	uint64_t at = patch->address + module->bias, from = at;
+	uint8_t bytes[MT_PATCH_JUMP_BYTES];
+
+	if (patch->hole) {
+		from = patch->hole + module->bias;
+		bytes[0] = SHORT_JUMP;
+		bytes[1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
+		put(piece, at, bytes, MT_PATCH_SHORT_BYTES);
+	}
+	mt_calls_make_jump(bytes, from,
+			   mt_calls_stub_before(space, at, module->room + module->offsets[index]));
+	put(piece, from, bytes, sizeof(bytes));
+}
+
+size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address)
+{
+	size_t low = 0, high = plan->patches.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (plan->patches.items[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Dead bytes first: long jumps may stand among them. */
+static void put_patches(const struct mt_calls_space *space, const struct mt_calls_place *place,
+			const struct mt_calls_piece *piece)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+	const uint64_t start = piece->start - module->bias;
+	const size_t first =
+	    mt_calls_first_patch(plan, start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0);
+	const size_t end = mt_calls_first_patch(plan, start + piece->size + MT_CALLS_NEAR);
+	uint8_t dead[MT_PATCH_MAX_BYTES];
+
+	memset(dead, INT3, sizeof(dead));
+	for (size_t i = first; i < end; i++)
+		if (mt_calls_is_on(place, i))
+			put(piece, mt_calls_patch_address(module, i), dead,
+			    plan->patches.items[i].length);
+	for (size_t i = first; i < end; i++)
+		if (mt_calls_is_on(place, i))
+			put_jump(space, module, i, piece);
+}
+
+void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
+		      const struct mt_calls_piece *piece)
+{
+	put_patches(space, place, piece);
+	mt_array_each (one, &space->breaks) {
+		uint8_t bytes[MT_CALLS_BREAK_BYTES];
+
+		if (one->held)
+			continue;
+		mt_calls_break_bytes(one, bytes);
+		put(piece, one->address, bytes, one->length);
+	}
+}
