@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What GDB reads of a program's memory and writes into it, heard: it calls pread64(2) and
  * pwrite64(2) on /proc/PID/mem by its table of imported functions, in which ours take their place.
- * So patches may stay in the program's text while people look at it (core/engine/calls/texts/mask.c).
+ * So patches may stay in the program's text while people look at it
+ * (core/engine/calls/texts/mask.c).
  *
  * A GDB that reaches memory in another way is not heard.  That is found out for each process, and
  * its text is hidden by writing it, as in any other debugger. */

@@ -1,10 +1,38 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sessions of GDB with the plugin loaded."""
 import subprocess
+import time
 
 import pytest
 from gdb_mi import Machine
 from terminal import end_child, keep_output
+
+
+VISITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile long sink;
+
+__attribute__((noinline)) long leaf(long n) { sink = n; return n * 3; }
+__attribute__((noinline)) long visit(long n)
+{
+	long sum = leaf(n);
+	sum += leaf(n + 1);
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	for (long n = 0; access(argv[argc - 1], F_OK); n += 1000)
+		for (long i = n; i < n + 1000; i++)
+			if (visit(i) != 6 * i + 3)
+				abort();
+	puts("done");
+	return 0;
+}
+"""
 
 
 class Session:
@@ -83,6 +111,36 @@ def either_fixture(request, gdb, mtdb, tmp_path):
                               capture_output=True, check=False, timeout=120,
                               stdin=subprocess.DEVNULL)
         return (done.stdout + done.stderr).splitlines()
+
+    return run
+
+
+@pytest.fixture(name="goes_on")
+def goes_on_fixture(plugin, need, compile, tmp_path):
+    """goes_on(level, commands, …): GDB is killed in the last one of COMMANDS, when FILES snapshots are there, and the
+    program ends as it would alone."""
+    def run(level, commands, files=0):
+        source = tmp_path / "visits.c"
+        source.write_text(VISITS)
+        *before, last = commands
+        words = [word for command in (*before, "echo ready\\n", last) for word in ("-ex", command)]
+        with subprocess.Popen([compile(source, level), tmp_path / "end"], text=True,
+                              stdout=subprocess.PIPE) as program:
+            with subprocess.Popen([need("gdb"), "-nx", "-batch", "-ex", "set confirm off", "-ex", f"source {plugin}",
+                                   "-p", str(program.pid), *words], cwd=tmp_path, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT) as debugger:
+                for line in debugger.stdout:
+                    if "ready" in line:
+                        break
+                while len(list(tmp_path.glob("trace-*.fxt"))) < files:
+                    assert debugger.poll() is None
+                    time.sleep(0.01)
+                debugger.kill()
+            time.sleep(0.1)
+            (tmp_path / "end").touch()
+            out, _ = program.communicate(timeout=60)
+        assert (program.returncode, out) == (0, "done\n")
 
     return run
 

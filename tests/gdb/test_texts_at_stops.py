@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """At each stop of a session that steps, what GDB reads of all texts is what the files have, and what others wrote
 into them, while the patches are still there, as far as nobody could come upon them."""
-import subprocess
-import time
+import pytest
 
 LOOK = """
 import gdb
@@ -96,45 +95,52 @@ int main(void)
     assert [(line, read, memory > 1) for line, read, memory in told] == [("run", 0, True), ("continue", 1, True)]
 
 
-def test_killed_at_a_stop(plugin, need, compile, tmp_path):
+TRIGGERS = ["mtrace trigger leaf if x > 100", "mtrace trigger -slower 1h work", "mtrace trigger put return if $_ > 1",
+            "mtrace values put to value"]
+
+
+def test_with_triggers(gdb, compile):
+    """Their stubs stay, too, and patches whose jumps lead there."""
+    told = differences(gdb, compile("debugged_watch.c", "-O0"), *STEPS, before=("break main", *TRIGGERS))
+    assert not [(line, read) for line, read, _ in told if read]
+    patched = {line for line, _, memory in told if memory}
+    assert {"run", "next", "continue", "finish"} <= patched
+    assert b"value" in (gdb.directory / "trace-1.fxt").read_bytes()
+
+
+JUMP = """
+import gdb
+for lines in (["next"], ["mtrace trigger leaf if x > 1000", "next"], ["next"], ["delete 3", "next"]):
+    for line in lines:
+        gdb.execute(line, to_string=True)
+    with open(f"/proc/{gdb.selected_inferior().pid}/mem", "rb") as memory:
+        memory.seek(int(gdb.parse_and_eval("(long)&leaf")))
+        print("LEADS", memory.read(16).hex())
+"""
+
+
+def test_triggers_come_and_go(gdb, compile):
+    """While the patches are only out of sight: what leads to a trigger's code changes all the same."""
+    look = gdb.directory / "jump.py"
+    look.write_text(JUMP)
+    session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "break main", "break work", "run",
+                  "continue", f"source {look}")
+    without, by, again, after = [line.split()[1] for line in session.lines if line.startswith("LEADS")]
+    assert without == after != by == again
+
+
+def test_triggers_that_are_hit(gdb, compile):
+    told = differences(gdb, compile("debugged_watch.c", "-O0"), "next", "mtrace trigger leaf if x == 1 || x == 28",
+                       "break put", "continue", "mtrace trigger -max 1 put if value == 7", "continue", "delete 2",
+                       "continue", before=("break work",), after=("delete", "continue"))
+    assert not [(line, read) for line, read, _ in told if read]
+    assert [memory > 0 for line, _, memory in told if line == "continue"] == [True] * 3
+    assert len(list(gdb.directory.glob("trace-*.fxt"))) == 3
+
+
+@pytest.mark.parametrize("triggers", [[], ["mtrace trigger leaf if n < 0", "mtrace values visit n"],
+                                      ["mtrace trigger -slower 1h visit"]])
+def test_killed_at_a_stop(goes_on, triggers):
     """A program that GDB attached to goes on with the patches that are there."""
-    source = tmp_path / "visits.c"
-    source.write_text("""
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-static volatile long sink;
-__attribute__((noinline)) long leaf(long n) { sink = n; return n * 3; }
-__attribute__((noinline)) long visit(long n)
-{
-	long sum = leaf(n);
-	sum += leaf(n + 1);
-	return sum;
-}
-int main(int argc, char **argv)
-{
-	for (long n = 0; access(argv[argc - 1], F_OK); n += 1000)
-		for (long i = n; i < n + 1000; i++)
-			if (visit(i) != 6 * i + 3)
-				abort();
-	puts("done");
-	return 0;
-}
-""")
-    with subprocess.Popen([compile(source, "-O0"), tmp_path / "end"], text=True,
-                          stdout=subprocess.PIPE) as program:
-        commands = ["mtrace start -size 64k", "break visit", "continue", "next", "continue", "finish", "delete",
-                    "echo ready\\n", "shell sleep 60"]
-        words = [word for command in commands for word in ("-ex", command)]
-        with subprocess.Popen([need("gdb"), "-nx", "-batch", "-ex", "set confirm off", "-ex",
-                               f"source {plugin}", "-p", str(program.pid), *words], cwd=tmp_path,
-                              text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT) as debugger:
-            for line in debugger.stdout:
-                if "ready" in line:
-                    break
-            debugger.kill()
-        time.sleep(0.1)
-        (tmp_path / "end").touch()
-        out, _ = program.communicate(timeout=60)
-    assert (program.returncode, out) == (0, "done\n")
+    goes_on("-O0", ["mtrace start -size 64k", *triggers, "break visit", "continue", "next", "continue", "finish",
+                    "delete", "shell sleep 60"])

@@ -53,6 +53,7 @@ struct mt_error *mt_calls_break_retire(struct mt_calls_engine *engine, struct mt
 	struct mt_calls_break *behind = neighbour(space, one, false);
 	struct mt_calls_place *place = mt_calls_place_at(space, one->address);
 
+	mt_try(mt_calls_unmask(engine, space));
 	one->retired = true;
 	if (one->length || !place) { /* a jump of its own */
 		/* If it is absent, there may be a debugger's breakpoint. */

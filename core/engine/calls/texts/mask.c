@@ -293,12 +293,20 @@ static struct mt_error *each_standing(struct standing *standing,
 	return NULL;
 }
 
+/* What a breakpoint has in the text is a patch's jump, which leads to its stub. */
+static bool has_own_bytes(const struct mt_calls_space *space)
+{
+	mt_array_each (one, &space->breaks)
+		if (one->length && !one->hook)
+			return true;
+	return false;
+}
+
 static bool may_mask(const struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
 	const struct mt_target_ops *ops = engine->target->ops;
 
-	/* What breakpoints of ours have in the text changes with their conditions. */
-	if (!ops->masks_reads || space->breaks.count || space->waiting.count || space->left ||
+	if (!ops->masks_reads || has_own_bytes(space) || space->waiting.count || space->left ||
 	    space->inherited)
 		return false;
 	mt_array_each (place, &space->places)
