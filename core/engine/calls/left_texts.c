@@ -76,27 +76,31 @@ struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 	return NULL;
 }
 
-static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
-			     const struct mt_calls_left *left, struct mt_calls_copy *copy)
+/* A copy that is the file's byte for byte may take the text's place whatever was there meanwhile:
+ * so what is there now has to be the file's, but for what is ours. */
+static struct mt_error *fill(const struct mt_calls_engine *engine,
+			     const struct mt_calls_space *space, const struct mt_calls_left *left,
+			     struct mt_calls_copy *copy)
 {
 	struct mt_target *target = engine->target;
-	size_t size = copy->end - copy->start;
+	const size_t size = copy->end - copy->start;
 	uint8_t *text = malloc(2 * size), *clean = text ? text + size : NULL;
-	struct mt_error *error = NULL;
+	const struct mt_calls_piece piece = {copy->start, size, text};
 
 	if (!text)
 		return mt_error_no_memory();
-	/* Else it is not filled, and not exchanged. */
 	if (target->ops->read(target, space->pid, copy->start, text, size) == size &&
 	    target->ops->read(target, space->pid, copy->address, clean, size) == size) {
-		if (mt_calls_left_undo(left, copy->start, text, clean, size))
-			error = mt_calls_swap_fill(engine, space, copy, text, clean);
+		mt_calls_undo_breaks(space, &piece);
+		copy->is_filled = mt_calls_left_undo(left, copy->start, text, clean, size) &&
+				  memcmp(text, clean, size) == 0;
 	}
 	free(text);
-	return error;
+	return NULL;
 }
 
-struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+struct mt_error *mt_calls_left_fill(const struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
 				    const struct mt_calls_left *left, struct mt_calls_swap *swap)
 {
 	mt_array_each (text, &left->texts) {

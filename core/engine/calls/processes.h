@@ -106,7 +106,8 @@ struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lw
 struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space, struct mt_calls_left *left,
 					 struct mt_calls_swap *swap);
-struct mt_error *mt_calls_left_fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
+struct mt_error *mt_calls_left_fill(const struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space,
 				    const struct mt_calls_left *left, struct mt_calls_swap *swap);
 /* Once SWAP was exchanged: whether no text leads there any more. */
 bool mt_calls_left_is_unreached(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -131,6 +131,17 @@ bool mt_calls_break_is_intact(const struct mt_calls_break *one, const uint8_t *t
 	return begins(there, bytes[0]) && memcmp(there + 1, bytes + 1, one->length - 1) == 0;
 }
 
+void mt_calls_undo_breaks(const struct mt_calls_space *space, const struct mt_calls_piece *piece)
+{
+	mt_array_each (one, &space->breaks) {
+		uint8_t *there = piece->bytes + (one->address - piece->start);
+
+		if (mt_calls_piece_holds(piece, one->address, one->length) &&
+		    mt_calls_break_is_intact(one, there))
+			memcpy(there, one->original, one->length);
+	}
+}
+
 struct mt_error *mt_calls_break_put_back(struct mt_calls_engine *engine, pid_t pid,
 					 const struct mt_calls_break *one)
 {

@@ -158,8 +158,10 @@ static void undo(const struct mt_calls_engine *engine, const struct mt_calls_spa
 {
 	const struct mt_calls_module *module = place->module;
 	uint8_t *text = texts->text;
+	const struct mt_calls_piece piece = {module->start, texts->size, text};
 
 	memcpy(text, texts->memory, texts->size);
+	mt_calls_undo_breaks(space, &piece);
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
 		size_t at = patch->address + module->bias - module->start;
@@ -170,13 +172,6 @@ static void undo(const struct mt_calls_engine *engine, const struct mt_calls_spa
 		memcpy(text + at, module->clean + at, patch->length);
 		if (patch->hole)
 			memcpy(text + hole, module->clean + hole, MT_PATCH_JUMP_BYTES);
-	}
-	mt_array_each (one, &space->breaks) {
-		size_t at = one->address - module->start;
-
-		if (holds(module, one->address) &&
-		    mt_calls_break_is_intact(one, texts->memory + at))
-			memcpy(text + at, one->original, one->length);
 	}
 	if (space->left && !place->another && !undo_left(engine, space, module, text))
 		space->left->is_whole = false;

@@ -127,6 +127,8 @@ bool mt_calls_is_mapped(const struct mt_calls_engine *engine, const struct mt_ca
 			const struct mt_calls_module *module);
 /* Whether its own bytes stand THERE, where they were put. */
 bool mt_calls_break_is_intact(const struct mt_calls_break *one, const uint8_t *there);
+/* The program's own bytes, where the PIECE has those of breakpoints. */
+void mt_calls_undo_breaks(const struct mt_calls_space *space, const struct mt_calls_piece *piece);
 /* In its place, in the memory of PID, comes to be what was there before; if it is there.  Errors:
  * the target's. */
 struct mt_error *mt_calls_break_put_back(struct mt_calls_engine *engine, pid_t pid,
