@@ -15,6 +15,8 @@
 
 /* So many bytes runtime.systemstack() takes at the most. */
 #define MOST_OF_SWITCH 1024u
+/* So far below the stack's beginning a thread's first function may have its return address. */
+#define MOST_OF_BIRTH 16u
 
 static bool is_named(const struct mt_recorded_value *value, const char *name)
 {
@@ -80,11 +82,19 @@ static struct mt_goroutine *find(struct mt_goroutines *goroutines, int pid, uint
 	return NULL;
 }
 
+static const char *name_at(const struct mt_track *track, uint64_t address)
+{
+	const struct mt_symbolizer *symbolizer = &track->epoch->symbolizer.symbolizer;
+
+	return symbolizer->function_at(symbolizer->context, address)->name;
+}
+
 static struct mt_error *begin_run(struct mt_goroutines *goroutines, struct mt_track *track,
-				  uint64_t time_ns)
+				  uint64_t time_ns, bool goes_on)
 {
 	struct mt_goroutine_place *place = &track->place;
 	const struct mt_goroutine_run run = {.goroutine = place->goroutine,
+					     .goes_on = goes_on,
 					     .epoch = track->epoch,
 					     .tid = track->tid,
 					     .begin_ns = time_ns,
@@ -100,14 +110,22 @@ static struct mt_error *begin_run(struct mt_goroutines *goroutines, struct mt_tr
 static bool has_left(const struct mt_track *track)
 {
 	static const char *const ways[] = {MT_GOROUTINE_LEAVE, "runtime.morestack"};
-	const struct mt_symbolizer *symbolizer = &track->epoch->symbolizer.symbolizer;
 	const uint64_t last = track->place.calls[0].function;
-	const char *name = last ? symbolizer->function_at(symbolizer->context, last)->name : NULL;
+	const char *name = last ? name_at(track, last) : NULL;
 
 	for (size_t i = 0; name && i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (strncmp(name, ways[i], strlen(ways[i])) == 0)
 			return true;
 	return false;
+}
+
+/* The runtime switches back to the goroutine that needs another stack, or may not be preempted. */
+static bool is_back(const struct mt_track *track, const struct mt_event *event)
+{
+	const uint64_t caller = event->kind == MT_EVENT_ENTRY ? mt_event_return_address(event) : 0;
+	const char *name = track->place.is_same && caller ? name_at(track, caller - 1) : NULL;
+
+	return name && strcmp(name, MT_GOROUTINE_NEW_STACK) == 0;
 }
 
 static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_track *track,
@@ -116,6 +134,7 @@ static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_tr
 	const struct mt_goroutine_wake wake = {
 	    .woken = find(goroutines, track->thread->pid, event->to),
 	    .waker = track->place.goroutine && !has_left(track) ? track->place.goroutine : NULL,
+	    .is_waker_known = track->place.goroutine || track->place.was_born,
 	    .time_ns = event->time_ns,
 	    .number = goroutines->wakes.count + 1,
 	    .is_new = is_new,
@@ -153,9 +172,12 @@ static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_t
 	} else if (is_named(value, MT_GOROUTINE_START_NAME)) {
 		place->next_start = event->to;
 	} else if (is_named(value, MT_GOROUTINE_ID_NAME)) {
+		const struct mt_goroutine *before = place->goroutine;
+
 		place->goroutine = find(goroutines, track->thread->pid, event->to);
 		if (!place->goroutine)
 			return mt_error_no_memory();
+		place->is_same = place->goroutine == before;
 		if (place->next_start)
 			place->goroutine->start = place->next_start;
 		place->high = place->next_high;
@@ -245,11 +267,64 @@ static void follow_copy(struct mt_track *track, const struct mt_event *event)
 }
 
 static struct mt_error *notice(struct mt_goroutines *goroutines, const struct mt_track *track,
-			       const struct mt_event *event)
+			       struct mt_event event, uint64_t until_ns)
 {
-	const struct mt_goroutine_notice notice = {.pid = track->thread->pid, .event = *event};
+	const struct mt_goroutine_notice notice = {
+	    .pid = track->thread->pid, .event = event, .until_ns = until_ns};
 
 	return mt_array_push(&goroutines->notices, notice) ? mt_error_no_memory() : NULL;
+}
+
+/* ---- What of a thread was not seen ---- */
+
+static struct mt_error *end_unseen(struct mt_goroutines *goroutines, struct mt_track *track,
+				   uint64_t time_ns)
+{
+	const struct mt_event gap = {
+	    .time_ns = track->place.unseen_ns, .kind = MT_EVENT_GAP, .detail = MT_GAP_AUX_LOST};
+
+	return notice(goroutines, track, gap, time_ns);
+}
+
+/* The first call of all lies right below where the thread's stack begins. */
+static bool is_birth(const struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	return place->own_stack && event->kind == MT_EVENT_ENTRY &&
+	       place->own_stack - event->from <= MOST_OF_BIRTH;
+}
+
+/* The first of a thread's events, or the first behind a loss.  A goroutine that it runs was nowhere
+ * else by now. */
+static struct mt_error *see(struct mt_goroutines *goroutines, struct mt_track *track,
+			    const struct mt_event *event)
+{
+	struct mt_goroutine_place *place = &track->place;
+
+	if (place->is_seen)
+		return NULL;
+	place->is_seen = true;
+	place->was_born = is_birth(place, event);
+	return place->was_born ? NULL : end_unseen(goroutines, track, event->time_ns);
+}
+
+static struct mt_error *lose(struct mt_goroutines *goroutines, struct mt_track *track,
+			     const struct mt_event *event)
+{
+	struct mt_error *error = NULL;
+
+	if (!track->place.is_seen && track->place.unseen_ns)
+		error = end_unseen(goroutines, track, event->time_ns);
+	track->place = (struct mt_goroutine_place){.unseen_ns = event->time_ns};
+	return error;
+}
+
+/* It comes before all others of a thread. */
+static void note_own_stack(struct mt_goroutine_place *place, const struct mt_event *event)
+{
+	if (place->is_seen || place->unseen_ns)
+		return;
+	place->unseen_ns = event->time_ns;
+	place->own_stack = event->to;
 }
 
 /* *STAYS: on the thread's track. */
@@ -263,11 +338,14 @@ static struct mt_error *take_mark(struct mt_goroutines *goroutines, struct mt_tr
 		*stays = !place->goroutine || !place->is_there;
 		return *stays ? NULL : keep(goroutines, event);
 	case MT_MARK_SNAPSHOT:
-		if (place->goroutine && !place->is_switching)
-			mt_try(begin_run(goroutines, track, event->time_ns));
-		return notice(goroutines, track, event);
+		if (place->goroutine && !place->is_switching && !has_left(track))
+			mt_try(begin_run(goroutines, track, event->time_ns, true));
+		return notice(goroutines, track, *event, 0);
+	case MT_MARK_OWN_STACK:
+		note_own_stack(place, event);
+		return NULL;
 	case MT_MARK_EXEC:
-		*place = (struct mt_goroutine_place){0};
+		*place = (struct mt_goroutine_place){.is_seen = true};
 		return NULL;
 	default:
 		return NULL;
@@ -280,14 +358,14 @@ static struct mt_error *take(struct mt_goroutines *goroutines, struct mt_track *
 	struct mt_goroutine_place *place = &track->place;
 
 	*stays = true;
-	if (event->kind == MT_EVENT_GAP) {
-		*place = (struct mt_goroutine_place){0};
-		return notice(goroutines, track, event);
-	}
+	if (event->kind == MT_EVENT_GAP)
+		return lose(goroutines, track, event);
+	if (event->kind >= MT_EVENT_ENTRY)
+		mt_try(see(goroutines, track, event));
 	if (event->kind == MT_EVENT_VALUE)
 		mt_try(note_value(goroutines, track, event));
 	else if (place->is_switching)
-		mt_try(begin_run(goroutines, track, event->time_ns));
+		mt_try(begin_run(goroutines, track, event->time_ns, is_back(track, event)));
 	if (event->kind == MT_EVENT_MARK)
 		return take_mark(goroutines, track, event, stays);
 	if (event->kind < MT_EVENT_ENTRY)

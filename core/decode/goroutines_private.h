@@ -14,6 +14,7 @@
 /* From a switch on, or on behind a snapshot. */
 struct mt_goroutine_run {
 	struct mt_goroutine *goroutine;
+	bool goes_on; /* with what it did in that thread before; it was in no other meanwhile */
 	const struct mt_epoch *epoch;
 	int tid;
 	uint64_t begin_ns, end_ns;
@@ -33,16 +34,19 @@ struct mt_goroutine {
 	UT_hash_handle hh;
 };
 
-/* What all goroutines of a process get. */
+/* What all goroutines of a process get: a snapshot's mark, or a gap in one of the threads, from the
+ * event's time on.  What a goroutine did in that thread meanwhile is lost. */
 struct mt_goroutine_notice {
 	int pid;
-	struct mt_event event; /* a snapshot's mark, or a gap in one of the threads */
+	struct mt_event event;
+	uint64_t until_ns; /* of a gap: from then on the thread is seen */
 };
 
 /* It waited, or is new, and may run. */
 struct mt_goroutine_wake {
 	struct mt_goroutine *woken;
-	struct mt_goroutine *waker; /* NULL: the runtime itself, on a thread's own stack */
+	struct mt_goroutine *waker; /* NULL: the runtime itself, on a thread's own stack... */
+	bool is_waker_known;        /* ...if it is */
 	uint64_t time_ns;
 	uint64_t number; /* from 1 on */
 	bool is_new;

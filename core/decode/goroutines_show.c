@@ -30,13 +30,20 @@ static bool is_function(const struct mt_goroutine_run *run, uint64_t address, co
 	       (!found[length] || found[length] == '.');
 }
 
+static uint64_t later(uint64_t one, uint64_t other)
+{
+	return one > other ? one : other;
+}
+
 /* One goroutine while it is put out. */
 struct showing {
 	struct mt_goroutines *goroutines;
 	struct mt_rebuild *rebuild;
 	const struct mt_epoch *epoch;
-	size_t notice;        /* the next one that its process has */
-	uint32_t snapshot;    /* the last one that it was told of */
+	size_t notice;            /* the next one that its process has */
+	uint64_t last_ns;         /* up to then it is known what it did */
+	uint64_t unseen_until_ns; /* from then on all of its process's threads are seen */
+	uint32_t snapshot;        /* the last one that it was told of */
 	struct mt_event left; /* the call by which it left its thread, if that was last; else 0 */
 	uint64_t ending_at;   /* the stack pointer of its last call; 0: it has not come to that */
 	bool is_over;
@@ -106,32 +113,47 @@ static struct mt_error *push_run(struct showing *showing, const struct mt_gorout
 	return NULL;
 }
 
-/* Those up to TIME_NS.  Of gaps in several threads one is enough; how much it hid of this goroutine
- * is not known. */
+/* Up to TIME_NS.  How much was lost of this goroutine, if anything, is not known. */
+static struct mt_error *push_loss(struct showing *showing, uint64_t time_ns)
+{
+	const uint64_t until_ns =
+	    showing->unseen_until_ns < time_ns ? showing->unseen_until_ns : time_ns;
+	const struct mt_event gap = {
+	    .time_ns = until_ns, .kind = MT_EVENT_GAP, .detail = MT_GAP_AUX_LOST};
+
+	if (until_ns <= showing->last_ns)
+		return NULL;
+	showing->last_ns = until_ns;
+	showing->left.kind = 0;
+	return push(showing, &gap);
+}
+
+/* Those up to TIME_NS, at which it is seen again. */
 static struct mt_error *push_notices(struct showing *showing, int pid, uint64_t time_ns)
 {
 	const struct mt_goroutines *goroutines = showing->goroutines;
-	bool is_lost = false;
 
 	for (; showing->notice < goroutines->notices.count; showing->notice++) {
 		const struct mt_goroutine_notice *notice =
 		    &goroutines->notices.items[showing->notice];
-		struct mt_event event = notice->event;
-		const bool is_gap = event.kind == MT_EVENT_GAP;
+		const struct mt_event *event = &notice->event;
 
-		if (event.time_ns > time_ns)
+		if (event->time_ns > time_ns)
 			break;
-		if (notice->pid != pid || (is_gap && is_lost) ||
-		    (!is_gap && (uint32_t)event.to <= showing->snapshot))
+		if (notice->pid != pid)
 			continue;
-		is_lost |= is_gap;
-		if (is_gap)
-			event.from = showing->left.kind = 0;
-		else
-			showing->snapshot = (uint32_t)event.to;
-		mt_try(push(showing, &event));
+		if (event->kind == MT_EVENT_GAP) {
+			showing->unseen_until_ns =
+			    later(showing->unseen_until_ns, notice->until_ns);
+			continue;
+		}
+		if ((uint32_t)event->to <= showing->snapshot)
+			continue;
+		mt_try(push_loss(showing, event->time_ns));
+		showing->snapshot = (uint32_t)event->to;
+		mt_try(push(showing, event));
 	}
-	return NULL;
+	return push_loss(showing, time_ns);
 }
 
 /* What came before it was first seen is nothing to it. */
@@ -144,10 +166,16 @@ static void skip_notices(struct showing *showing, int pid, uint64_t time_ns)
 		    &goroutines->notices.items[showing->notice];
 
 		if (notice->event.time_ns > time_ns)
-			return;
-		if (notice->pid == pid && notice->event.kind == MT_EVENT_MARK)
+			break;
+		if (notice->pid != pid)
+			continue;
+		if (notice->event.kind == MT_EVENT_MARK)
 			showing->snapshot = (uint32_t)notice->event.to;
+		else
+			showing->unseen_until_ns =
+			    later(showing->unseen_until_ns, notice->until_ns);
 	}
+	showing->last_ns = time_ns;
 }
 
 static const char *process_of(struct mt_goroutines *goroutines, int pid)
@@ -166,8 +194,11 @@ static struct mt_error *show_runs(struct showing *showing, const struct mt_gorou
 
 	skip_notices(showing, pid, run->begin_ns);
 	for (size_t i = 0; i < one->runs; i++) {
+		if (run[i].goes_on)
+			showing->last_ns = later(showing->last_ns, run[i].begin_ns);
 		mt_try(push_notices(showing, pid, run[i].begin_ns));
 		mt_try(push_run(showing, &run[i], events));
+		showing->last_ns = later(showing->last_ns, run[i].end_ns);
 	}
 	if (!showing->is_over)
 		mt_try(push_notices(showing, pid, UINT64_MAX));
@@ -265,11 +296,6 @@ static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_eve
 		   ? NULL
 		   : mt_error_new(MT_ERROR_NOT_FOUND,
 				  "the recording contains no calls of goroutine %" PRIu64, wanted);
-}
-
-static uint64_t later(uint64_t one, uint64_t other)
-{
-	return one > other ? one : other;
 }
 
 /* COUNT runs of one thread: whom it ran when. */

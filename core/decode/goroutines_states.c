@@ -182,10 +182,12 @@ static struct mt_error *tell_birth(struct mt_goroutine_states *states, uint64_t 
 	if (!is_due(&states->of_it))
 		return NULL;
 	states->of_it.next++;
-	instant.side = new_event(
-	    states,
-	    mt_arena_format(&states->goroutines->run->arena, "created by %s", name_of(wake->waker)),
-	    "");
+	instant.side =
+	    new_event(states,
+		      wake->is_waker_known ? mt_arena_format(&states->goroutines->run->arena,
+							     "created by %s", name_of(wake->waker))
+					   : "created",
+		      "");
 	if (!instant.side)
 		return mt_error_no_memory();
 	/* The call may be the function's last instruction. */
@@ -216,8 +218,10 @@ static struct mt_error *wake_up(struct mt_goroutine_states *states, uint32_t dep
 	    .time_ns = wake->time_ns,
 	    .depth = depth,
 	    .side = new_event(states, runnable.name,
-			      mt_arena_format(&states->goroutines->run->arena, "woken by %s",
-					      name_of(wake->waker))),
+			      wake->is_waker_known
+				  ? mt_arena_format(&states->goroutines->run->arena, "woken by %s",
+						    name_of(wake->waker))
+				  : ""),
 	    .flow = flow_of(states, wake),
 	};
 

@@ -28,11 +28,16 @@
 
 /* Which goroutine a thread runs: goroutines.c. */
 struct mt_goroutine_place {
-	struct mt_goroutine *goroutine;           /* NULL: none, or not known */
+	struct mt_goroutine *goroutine;           /* NULL: none, or not known... */
+	bool was_born;                            /* ...none: the thread is seen since its birth */
 	uint64_t low, high;                       /* its stack */
 	uint64_t next_low, next_high, next_start; /* of the one that is about to be switched to */
-	bool is_switching;                        /* to `goroutine`, by the next event */
+	bool is_switching;                        /* to `goroutine`, by the next event... */
+	bool is_same;                             /* ...and it was that before */
 	bool is_there;                            /* the last event was on its stack */
+	bool is_seen;                             /* the thread; it was not... */
+	uint64_t unseen_ns;                       /* ...from then on; 0: never yet */
+	uint64_t own_stack;                       /* right above it; 0: not known */
 	uint64_t made_start, made_at;             /* of the goroutine that it makes */
 	size_t wake;      /* that it made last, from 1 on, and did nothing since; 0: none */
 	uint64_t said_at; /* the stack pointer of a call by which the program says something */

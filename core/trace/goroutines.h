@@ -9,6 +9,9 @@
 /* The way from a goroutine to the thread's own stack; it returns when the goroutine goes on. */
 #define MT_GOROUTINE_LEAVE "runtime.mcall"
 
+/* Whose stack is too small comes here, on the thread's own, and goes on from there. */
+#define MT_GOROUTINE_NEW_STACK "runtime.newstack"
+
 /* Who waits may go on from here. */
 #define MT_GOROUTINE_READY "runtime.ready"
 

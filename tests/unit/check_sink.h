@@ -95,7 +95,7 @@ static inline void check_slice(struct check_sink *check, const struct mt_slice *
 {
 	bool call = slice->kind == MT_SLICE_CALL || slice->kind == MT_SLICE_INLINED;
 
-	check_that(check, slice->kind <= MT_SLICE_GAP, "a slice of no kind");
+	check_that(check, slice->kind <= MT_SLICE_SIDE, "a slice of no kind");
 	check_that(check, slice->depth == check->open.count, "a begin of depth %u with %zu open",
 		   slice->depth, check->open.count);
 	check_that(check, call == (slice->function != NULL), "function and kind do not agree");
@@ -145,7 +145,7 @@ static inline struct mt_error *check_instant(void *self, const struct mt_instant
 	struct check_sink *check = self;
 
 	check_time(check, instant->time_ns);
-	check_that(check, instant->kind <= MT_INSTANT_THROTTLE, "an instant of no kind");
+	check_that(check, instant->kind <= MT_INSTANT_MARK, "an instant of no kind");
 	check->instants++;
 	return check->next.ops ? check->next.ops->instant(check->next.self, instant) : NULL;
 }
