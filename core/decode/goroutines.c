@@ -156,6 +156,31 @@ static struct mt_error *note_wake(struct mt_goroutines *goroutines, struct mt_tr
 	return NULL;
 }
 
+static struct mt_error *note_switch(struct mt_goroutines *goroutines, struct mt_track *track,
+				    uint64_t id)
+{
+	struct mt_goroutine_place *place = &track->place;
+	const struct mt_goroutine *before = place->goroutine;
+
+	place->goroutine = NULL;
+	/* Where a ring begins, a part of the switch is lost. */
+	if (place->next_high <= place->next_low || !place->next_low)
+		return NULL;
+	place->goroutine = find(goroutines, track->thread->pid, id);
+	if (!place->goroutine)
+		return mt_error_no_memory();
+	place->is_same = place->goroutine == before;
+	if (place->next_start)
+		place->goroutine->start = place->next_start;
+	place->high = place->next_high;
+	place->low = place->next_low;
+	place->next_high = place->next_low = 0;
+	place->is_switching = true;
+	place->wake = 0;
+	place->calls[0].function = 0;
+	return NULL;
+}
+
 /* What is recorded at a switch; its number comes last. */
 static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_track *track,
 				   const struct mt_event *event)
@@ -172,19 +197,7 @@ static struct mt_error *note_value(struct mt_goroutines *goroutines, struct mt_t
 	} else if (is_named(value, MT_GOROUTINE_START_NAME)) {
 		place->next_start = event->to;
 	} else if (is_named(value, MT_GOROUTINE_ID_NAME)) {
-		const struct mt_goroutine *before = place->goroutine;
-
-		place->goroutine = find(goroutines, track->thread->pid, event->to);
-		if (!place->goroutine)
-			return mt_error_no_memory();
-		place->is_same = place->goroutine == before;
-		if (place->next_start)
-			place->goroutine->start = place->next_start;
-		place->high = place->next_high;
-		place->low = place->next_low;
-		place->is_switching = true;
-		place->wake = 0;
-		place->calls[0].function = 0;
+		return note_switch(goroutines, track, event->to);
 	} else if (is_named(value, MT_GOROUTINE_WOKEN_NAME)) {
 		return note_wake(goroutines, track, event, false);
 	} else if (is_named(value, MT_GOROUTINE_MADE_NAME)) {

@@ -377,6 +377,23 @@ static void it_does_not_leave_for_a_larger_stack(void **state)
 			       "outeri@1(inner())[lost]()|");
 }
 
+/* A ring that begins within what is recorded at a switch: where the stack lies is not known. */
+static void of_a_switch_a_part_may_be_lost(void **state)
+{
+	struct mt_recording_writer *writer = start();
+
+	(void)state;
+	put_first_run(writer);
+	put_value(writer, PID + 1, 30, LOW, STACK - BYTES);
+	put_value(writer, PID + 1, 30, ID, 7);
+	put_entry(writer, PID + 1, 30, switch_to, OWN_STACK - 512);
+	put_return(writer, PID + 1, 31, inner, STACK - 128);
+	put_entry(writer, PID + 1, 32, leave, STACK - 192);
+	put_switch(writer, PID + 1, 40, 7);
+	put_return(writer, PID + 1, 41, outer, STACK - 64);
+	check(writer, "outer@1(inner@2(runtime.mcall@3(runnable()l)l)l)l[lost]()|outeri@1()|");
+}
+
 /* A thread wakes it: whose goroutine that was is not known before the thread's first switch. */
 static void check_wake(bool is_known, const char *wanted)
 {
@@ -414,6 +431,7 @@ int main(void)
 	    cmocka_unit_test(nothing_is_lost_before_a_thread_is_born),
 	    cmocka_unit_test(runs_within_a_loss_are_alone),
 	    cmocka_unit_test(it_does_not_leave_for_a_larger_stack),
+	    cmocka_unit_test(of_a_switch_a_part_may_be_lost),
 	    cmocka_unit_test(who_wakes_it_may_not_be_known),
 	};
 
