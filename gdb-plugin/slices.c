@@ -263,8 +263,10 @@ static PyObject *finished(PyObject *object, struct mt_error *error)
 PyObject *mt_slices_create(struct mt_recording *recording, const struct mt_slices_filter *filter)
 {
 	const struct mt_command_context context = mt_gdb_context();
-	const struct mt_decode_options options = {
-	    .progress = context.progress, .log = context.log, .tid = filter->thread};
+	const struct mt_decode_options options = {.progress = context.progress,
+						  .log = context.log,
+						  .tid = filter->thread,
+						  .by_threads = true};
 	mt_auto(mt_py) PyObject *object = create(filter);
 
 	return object ? finished(object, mt_decode(recording, &options,

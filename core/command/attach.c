@@ -44,8 +44,7 @@ static struct mt_error *attach_to(struct attach *attach, struct mt_recording **r
 static struct mt_error *attach_and_write(struct attach *attach)
 {
 	const struct mt_timeline timeline = {.path = mt_record_options_output(attach->record),
-					     .format = attach->record->format,
-					     .goroutines = true};
+					     .format = attach->record->format};
 	struct mt_recording *recording = NULL;
 	struct mt_session *session = NULL;
 	struct mt_decode_stats stats = {0};

@@ -37,7 +37,6 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	const struct mt_timeline timeline = {.path = output ? output : path.text,
 					     .format = format,
 					     .colour = context->print_colour,
-					     .goroutines = true,
 					     .by_libipt =
 						 decoder && strcmp(decoder, "libipt") == 0};
 	struct mt_error *error =

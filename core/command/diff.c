@@ -18,6 +18,7 @@ static struct mt_error *read_recording(const struct mt_command_context *context,
 {
 	const struct mt_stats_options options = {.by = MT_STATS_BY_FUNCTION};
 	const struct mt_timeline timeline = {
+	    .by_threads = true,
 	    .is_for_statistics = true,
 	    .needs_calls = "diff compares calls one by one, and two runs are never sampled at the "
 			   "same moments; compare the tables of \"mtdb stats\"",

@@ -20,7 +20,7 @@ static struct mt_error *look_again(const struct request *request, struct mt_slic
 {
 	const struct mt_command_context *context = request->context;
 	const struct mt_live_history history = {.is_for_statistics = true};
-	const struct mt_timeline timeline = {.is_for_statistics = true};
+	const struct mt_timeline timeline = {.is_for_statistics = true, .by_threads = true};
 	struct mt_decode_stats stats = {0};
 
 	if (!request->recording)
@@ -123,6 +123,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	const struct mt_slice_sink sink = mt_explain_sink(explain);
 	const struct mt_timeline timeline = {
 	    .tid = (pid_t)tid,
+	    .by_threads = true,
 	    .is_for_statistics = true,
 	    .needs_calls = "explain compares the durations of calls; \"mtdb stats\" shows where "
 			   "time was spent",

@@ -75,7 +75,7 @@ static struct mt_error *finish(struct request *request, const struct mt_grep *gr
 static struct mt_error *run_request(struct request *request, const char *path)
 {
 	const struct mt_live_history all = {.is_unfolded = true, .tid = request->tid};
-	const struct mt_timeline timeline = {.tid = request->tid};
+	const struct mt_timeline timeline = {.tid = request->tid, .by_threads = true};
 	struct mt_grep *grep = NULL;
 
 	mt_try(mt_grep_create(&request->options, print_call, request, &grep));

@@ -34,7 +34,6 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (thread)
 		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
 	timeline.tid = (pid_t)tid;
-	timeline.goroutines = true;
 	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &timeline.goroutine));
 	if (!unfold)
 		timeline.fold_hint = "\"--unfold\" shows them";

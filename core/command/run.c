@@ -105,7 +105,6 @@ static struct mt_error *write_timeline(struct run *run)
 	    .progress = run->context->progress,
 	    .log = run->context->log,
 	    .objfile = {.debuginfod = true, .log = run->context->log},
-	    .goroutines = true,
 	};
 	struct mt_decode_stats stats = {0};
 

@@ -68,10 +68,8 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 static struct mt_error *count_recording(const struct request *request,
 					struct mt_recording *recording, struct mt_stats *stats)
 {
-	const struct mt_timeline timeline = {.tid = request->tid,
-					     .goroutines = true,
-					     .goroutine = request->goroutine,
-					     .is_for_statistics = true};
+	const struct mt_timeline timeline = {
+	    .tid = request->tid, .goroutine = request->goroutine, .is_for_statistics = true};
 
 	return mt_timeline_feed(request->context, recording, &timeline, mt_stats_sink(stats));
 }

@@ -146,7 +146,7 @@ static struct mt_error *show(struct mt_command_context *context, const struct vi
 static struct mt_error *write_page(struct mt_command_context *context, const char *path,
 				   const char *page)
 {
-	const struct mt_timeline timeline = {.path = page, .format = "html", .goroutines = true};
+	const struct mt_timeline timeline = {.path = page, .format = "html"};
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};
 

@@ -22,7 +22,7 @@ struct mt_decode_options {
 	bool by_libipt;         /* it reads Intel PT's packets: a second opinion */
 	bool side_tracks_first; /* before the calls, and not behind them */
 	pid_t tid;              /* only this thread; 0: all */
-	bool goroutines;        /* where they are known, they have tracks of their own */
+	bool by_threads;        /* goroutines and coroutines have no tracks of their own */
 	uint64_t goroutine;     /* only this one; 0: all */
 	const char *kallsyms; /* NULL: its own, or /proc/kallsyms, if it was made on this kernel */
 };

@@ -28,7 +28,7 @@ struct mt_error *mt_goroutines_create(struct mt_decode_run *run, struct mt_gorou
 	bool has_switches = false;
 
 	*out = NULL;
-	if (run->options->tid || !run->options->goroutines)
+	if (run->options->tid || run->options->by_threads)
 		return NULL;
 	mt_array_each (value, &run->values.items)
 		has_switches |= is_named(value, MT_GOROUTINE_ID_NAME);

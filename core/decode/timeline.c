@@ -46,7 +46,7 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .objfile = {.debuginfod = true, .log = log},
 	    .files = timeline->files,
 	    .tid = timeline->tid,
-	    .goroutines = timeline->goroutines || timeline->goroutine,
+	    .by_threads = timeline->by_threads,
 	    .goroutine = timeline->goroutine,
 	    .by_libipt = timeline->by_libipt,
 	    .no_inlines = timeline->is_for_statistics,

@@ -14,7 +14,7 @@ struct mt_timeline {
 	bool colour;
 	uint64_t last;                  /* text: the number of slices per thread; 0: all */
 	pid_t tid;                      /* 0: all threads */
-	bool goroutines;                /* as struct mt_decode_options has it */
+	bool by_threads;                /* as struct mt_decode_options has it */
 	uint64_t goroutine;             /* only this one; 0: all */
 	bool by_libipt;                 /* likewise */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */

@@ -34,7 +34,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 
 	struct mt_error *error = NULL;
 
-	if (run->options->goroutines && !run->options->tid && !run->options->goroutine &&
+	if (!run->options->by_threads && !run->options->tid && !run->options->goroutine &&
 	    !run->goroutines && run->rebuild_ops == &mt_rebuild_from_calls)
 		error = mt_fibers_create(run, &track->fibers);
 	const struct mt_rebuild_options options = {

@@ -120,6 +120,7 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 				       .colour = debugger->colour,
 				       .last = what->last,
 				       .tid = what->tid,
+				       .by_threads = true,
 				       .function = what->function,
 				       .is_for_statistics = what->is_for_statistics};
 

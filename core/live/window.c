@@ -14,6 +14,7 @@ static struct mt_error *read_view(const struct mt_live_debugger *debugger, struc
 	    .log = debugger->log,
 	    .objfile = {.debuginfod = true, .log = debugger->log},
 	    .files = &live->files,
+	    .by_threads = true,
 	};
 	struct mt_recording *recording = NULL;
 

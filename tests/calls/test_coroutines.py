@@ -5,8 +5,11 @@ import collections
 import json
 import pathlib
 import re
+import subprocess
 
 import pytest
+
+from tests import conftest
 
 CALL = re.compile(r"^ .*?  (?:\+\d+ )?(\w[\w:]*)(?:\([^)]*\))?(?: \(([^)]*)\))?(?:  | *$)", re.M)
 WAYS = ["contexts", "neighbours", "own", "thread", "again", "handled"]
@@ -127,6 +130,20 @@ def test_behind_exec(compile, run_mtdb, tmp_path):
     threads, *shown = (tmp_path / "out.txt").read_text().split("\nCoroutine ")
     assert [calls_of(text)["in_middle"] for text in shown] == [one["in_middle"] for one in coroutines]
     assert threads.count(" turn ") == scheduler["turn"]
+
+
+def test_in_a_debuggers_timeline(compile, mtdb, tmp_path):
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    line = conftest.line_of("calls_coroutines.c", 'printf("turn')
+    commands = ["mtrace start", f"break calls_coroutines.c:{line}", "run", f"mtrace snapshot {tmp_path}/out.txt",
+                "continue"]
+    done = subprocess.run([mtdb, "-batch", *(word for command in commands for word in ("-ex", command)),
+                           "--args", program, "contexts", "3", "4"],
+                          capture_output=True, text=True, timeout=600, check=False)
+    *coroutines, _ = own_counts(re.search(r"(?:coroutine \d.*\n)+turn .*", done.stdout)[0])
+    shown = [text for name, text in tracks((tmp_path / "out.txt").read_text()).items() if name.startswith("Coroutine")]
+    assert [calls_of(text)["in_middle"] for text in shown] == [one["in_middle"] for one in coroutines]
+    assert len(shown) == 3
 
 
 def test_of_boost(compile, run_mtdb, tmp_path):

@@ -246,14 +246,13 @@ static void put_snapshot(struct mt_recording_writer *writer, int tid, uint64_t t
 static void check(struct mt_recording_writer *writer, const char *wanted)
 {
 	struct track track = {0};
-	const struct mt_decode_options options = {.goroutines = true};
 	struct check_sink checked = {.next = {&ops, &track}};
 	struct mt_recording *recording = NULL;
 
 	assert_no_error(mt_recording_writer_finish(writer));
 	assert_no_error(mt_recording_writer_reopen(writer, &recording));
-	assert_no_error(mt_decode(recording, &options,
-				  (struct mt_slice_sink){&check_sink_ops, &checked}, NULL));
+	assert_no_error(
+	    mt_decode(recording, NULL, (struct mt_slice_sink){&check_sink_ops, &checked}, NULL));
 	assert_string_equal(check_sink_failure(&checked), "");
 	assert_string_equal(track.text.text, wanted);
 	check_sink_deinit(&checked);
