@@ -116,8 +116,13 @@ static const char *name_of(struct mt_decode_run *run, const struct fiber *fiber,
 			       number, is_known ? fiber->start->name : "");
 }
 
+static struct mt_error *push(void *rebuild, const struct mt_event *events, size_t count)
+{
+	return mt_rebuild_push(rebuild, events, count);
+}
+
 static struct mt_error *push_runs(struct mt_fibers *fibers, const struct fiber *fiber,
-				  struct mt_rebuild *rebuild, struct mt_event *events)
+				  struct mt_rebuild *rebuild)
 {
 	const struct fiber_run *run = &fibers->runs.items[fiber->first];
 	const struct mt_event *notices = fibers->notices.items;
@@ -131,13 +136,7 @@ static struct mt_error *push_runs(struct mt_fibers *fibers, const struct fiber *
 		if (run->epoch != epoch)
 			mt_rebuild_set_symbolizer(rebuild, &run->epoch->symbolizer.symbolizer);
 		epoch = run->epoch;
-		for (uint64_t done = 0, count; done < run->count; done += count) {
-			count = run->count - done < MT_DECODE_BATCH ? run->count - done
-								    : MT_DECODE_BATCH;
-			mt_try(mt_kept_events_read(&fibers->events, run->first + done, events,
-						   (size_t)count));
-			mt_try(mt_rebuild_push(rebuild, events, (size_t)count));
-		}
+		mt_try(mt_kept_events_give(&fibers->events, run->first, run->count, push, rebuild));
 	}
 	if (fibers->notices.count > noticed)
 		mt_try(
@@ -145,8 +144,7 @@ static struct mt_error *push_runs(struct mt_fibers *fibers, const struct fiber *
 	return mt_rebuild_finish(rebuild);
 }
 
-static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber,
-			     struct mt_event *events)
+static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber)
 {
 	struct mt_decode_run *run = fibers->run;
 	const struct mt_process_thread *thread = fibers->track->thread;
@@ -167,7 +165,7 @@ static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber
 	if (!options.thread.name)
 		return mt_error_no_memory();
 	mt_try(mt_rebuild_create(run->rebuild_ops, &options, &rebuild));
-	struct mt_error *error = push_runs(fibers, fiber, rebuild, events);
+	struct mt_error *error = push_runs(fibers, fiber, rebuild);
 	mt_rebuild_destroy(rebuild);
 	return error;
 }
@@ -181,7 +179,7 @@ static int compare_runs(const void *left, const void *right)
 	return one->first < other->first ? -1 : one->first > other->first;
 }
 
-static struct mt_error *show_all(struct mt_fibers *fibers, struct mt_event *events)
+static struct mt_error *show_all(struct mt_fibers *fibers)
 {
 	for (size_t i = 0; i < fibers->runs.count;) {
 		const uint32_t number = fibers->runs.items[i].fiber;
@@ -190,24 +188,18 @@ static struct mt_error *show_all(struct mt_fibers *fibers, struct mt_event *even
 		for (fiber->first = i;
 		     i < fibers->runs.count && fibers->runs.items[i].fiber == number; i++)
 			fiber->runs++;
-		mt_try(show(fibers, fiber, events));
+		mt_try(show(fibers, fiber));
 	}
 	return NULL;
 }
 
 struct mt_error *mt_fibers_show(struct mt_fibers *fibers)
 {
-	struct mt_event *events;
-
 	if (!fibers->runs.count)
 		return NULL;
-	events = calloc(MT_DECODE_BATCH, sizeof(*events));
-	if (!events)
-		return mt_error_no_memory();
 	qsort(fibers->runs.items, fibers->runs.count, sizeof(*fibers->runs.items), compare_runs);
 	fibers->run->fibers_thread = fibers->track->tid;
-	struct mt_error *error = show_all(fibers, events);
+	struct mt_error *error = show_all(fibers);
 	fibers->run->fibers_thread = 0;
-	free(events);
 	return error;
 }

@@ -73,6 +73,13 @@ static const char *name_of_start(const struct mt_goroutine_run *run, uint64_t st
 	return name ? name : function_name(run, start);
 }
 
+static struct mt_error *take_first(void *event, const struct mt_event *events, size_t count)
+{
+	(void)count;
+	*(struct mt_event *)event = events[0];
+	return NULL;
+}
+
 struct mt_error *mt_goroutine_name(struct mt_goroutines *goroutines, struct mt_goroutine *one)
 {
 	const struct mt_goroutine_run *run = one->runs ? &goroutines->runs.items[one->first] : NULL;
@@ -80,7 +87,7 @@ struct mt_error *mt_goroutine_name(struct mt_goroutines *goroutines, struct mt_g
 	const char *name = run && one->start ? name_of_start(run, one->start) : NULL;
 
 	if (!name && run && run->count) {
-		mt_try(mt_kept_events_read(&goroutines->events, run->first, &event, 1));
+		mt_try(mt_kept_events_give(&goroutines->events, run->first, 1, take_first, &event));
 		if (event.kind == MT_EVENT_ENTRY && MT_GOROUTINE_TOP - event.from <= FIRST_BELOW)
 			name = name_of_start(run, event.to);
 	}

@@ -39,7 +39,7 @@ static uint64_t later(uint64_t one, uint64_t other)
 struct showing {
 	struct mt_goroutines *goroutines;
 	struct mt_rebuild *rebuild;
-	const struct mt_epoch *epoch;
+	const struct mt_goroutine_run *run;
 	size_t notice;            /* the next one that its process has */
 	uint64_t last_ns;         /* up to then it is known what it did */
 	uint64_t unseen_until_ns; /* from then on all of its process's threads are seen */
@@ -76,9 +76,10 @@ static struct mt_error *push_leaving(struct showing *showing, const struct mt_ev
 	return push_return(showing, call, call->time_ns, showing->ending_at);
 }
 
-static struct mt_error *push_events(struct showing *showing, const struct mt_goroutine_run *run,
-				    const struct mt_event *events, size_t count)
+static struct mt_error *push_events(void *context, const struct mt_event *events, size_t count)
 {
+	struct showing *showing = context;
+	const struct mt_goroutine_run *run = showing->run;
 	size_t done = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -95,22 +96,16 @@ static struct mt_error *push_events(struct showing *showing, const struct mt_gor
 	return mt_rebuild_push(showing->rebuild, events + done, count - done);
 }
 
-static struct mt_error *push_run(struct showing *showing, const struct mt_goroutine_run *run,
-				 struct mt_event *events)
+static struct mt_error *push_run(struct showing *showing, const struct mt_goroutine_run *run)
 {
-	if (run->epoch != showing->epoch)
+	if (!showing->run || run->epoch != showing->run->epoch)
 		mt_rebuild_set_symbolizer(showing->rebuild, &run->epoch->symbolizer.symbolizer);
-	showing->epoch = run->epoch;
+	showing->run = run;
 	if (showing->left.kind)
 		mt_try(push_return(showing, &showing->left, run->begin_ns, showing->left.from));
 	showing->left.kind = 0;
-	for (uint64_t done = 0, count; done < run->count; done += count) {
-		count = run->count - done < MT_DECODE_BATCH ? run->count - done : MT_DECODE_BATCH;
-		mt_try(mt_kept_events_read(&showing->goroutines->events, run->first + done, events,
-					   (size_t)count));
-		mt_try(push_events(showing, run, events, (size_t)count));
-	}
-	return NULL;
+	return mt_kept_events_give(&showing->goroutines->events, run->first, run->count,
+				   push_events, showing);
 }
 
 /* Up to TIME_NS.  How much was lost of this goroutine, if anything, is not known. */
@@ -186,8 +181,7 @@ static const char *process_of(struct mt_goroutines *goroutines, int pid)
 	return thread ? mt_processes_name_of(processes, thread) : NULL;
 }
 
-static struct mt_error *show_runs(struct showing *showing, const struct mt_goroutine *one,
-				  struct mt_event *events)
+static struct mt_error *show_runs(struct showing *showing, const struct mt_goroutine *one)
 {
 	const struct mt_goroutine_run *run = &showing->goroutines->runs.items[one->first];
 	const int pid = (int)one->key.pid;
@@ -197,7 +191,7 @@ static struct mt_error *show_runs(struct showing *showing, const struct mt_gorou
 		if (run[i].goes_on)
 			showing->last_ns = later(showing->last_ns, run[i].begin_ns);
 		mt_try(push_notices(showing, pid, run[i].begin_ns));
-		mt_try(push_run(showing, &run[i], events));
+		mt_try(push_run(showing, &run[i]));
 		showing->last_ns = later(showing->last_ns, run[i].end_ns);
 	}
 	if (!showing->is_over)
@@ -206,8 +200,7 @@ static struct mt_error *show_runs(struct showing *showing, const struct mt_gorou
 }
 
 static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_goroutine *one,
-			     uint32_t serial, struct mt_event *events,
-			     struct mt_goroutine_states *states)
+			     uint32_t serial, struct mt_goroutine_states *states)
 {
 	struct mt_decode_run *run = goroutines->run;
 	struct showing showing = {.goroutines = goroutines};
@@ -223,7 +216,7 @@ static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_gorouti
 	};
 
 	mt_try(mt_rebuild_create(run->rebuild_ops, &options, &showing.rebuild));
-	struct mt_error *error = show_runs(&showing, one, events);
+	struct mt_error *error = show_runs(&showing, one);
 	mt_rebuild_destroy(showing.rebuild);
 	return error;
 }
@@ -276,7 +269,7 @@ static struct mt_error *find_all(struct mt_goroutines *goroutines)
 	return NULL;
 }
 
-static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_event *events,
+static struct mt_error *show_all(struct mt_goroutines *goroutines,
 				 struct mt_goroutine_states *states)
 {
 	const uint64_t wanted = goroutines->run->options->goroutine;
@@ -290,7 +283,7 @@ static struct mt_error *show_all(struct mt_goroutines *goroutines, struct mt_eve
 		if (wanted && one->key.id != wanted)
 			continue;
 		was_shown = true;
-		mt_try(show(goroutines, one, serial, events, states));
+		mt_try(show(goroutines, one, serial, states));
 	}
 	return was_shown || !wanted
 		   ? NULL
@@ -355,10 +348,6 @@ static struct mt_error *show_threads(struct mt_goroutines *goroutines)
 
 struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
 {
-	struct mt_event *events = calloc(MT_DECODE_BATCH, sizeof(*events));
-
-	if (!events)
-		return mt_error_no_memory();
 	if (goroutines->runs.count)
 		qsort(goroutines->runs.items, goroutines->runs.count,
 		      sizeof(*goroutines->runs.items), compare_runs);
@@ -373,9 +362,8 @@ struct mt_error *mt_goroutines_finish(struct mt_goroutines *goroutines)
 		error =
 		    mt_goroutine_states_create(goroutines, goroutines->run->calls_sink, &states);
 	if (!error)
-		error = show_all(goroutines, events, states);
+		error = show_all(goroutines, states);
 	mt_goroutine_states_destroy(states);
-	free(events);
 	if (error || goroutines->run->options->goroutine || !goroutines->runs.count ||
 	    is_for_statistics)
 		return error;

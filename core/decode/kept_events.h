@@ -12,7 +12,11 @@ struct mt_kept_events {
 	MT_ARRAY(struct mt_event) events; /* behind the first `spilled` */
 	uint64_t spilled;
 	struct mt_spill spill;
+	struct mt_event *batch; /* of those that come back from there */
 };
+
+typedef struct mt_error *mt_kept_events_taker(void *context, const struct mt_event *events,
+					      size_t count);
 
 void mt_kept_events_deinit(struct mt_kept_events *kept);
 static inline uint64_t mt_kept_events_count(const struct mt_kept_events *kept)
@@ -21,8 +25,9 @@ static inline uint64_t mt_kept_events_count(const struct mt_kept_events *kept)
 }
 /* Errors: SYSTEM (no room to spill); NO_MEMORY. */
 struct mt_error *mt_kept_events_add(struct mt_kept_events *kept, const struct mt_event *event);
-/* COUNT from FIRST on; they are there.  Errors: SYSTEM. */
-struct mt_error *mt_kept_events_read(struct mt_kept_events *kept, uint64_t first,
-				     struct mt_event *out, size_t count);
+/* Gives COUNT from FIRST on, which are there, to TAKE, some at once.  Errors: TAKE's; SYSTEM;
+ * NO_MEMORY. */
+struct mt_error *mt_kept_events_give(struct mt_kept_events *kept, uint64_t first, uint64_t count,
+				     mt_kept_events_taker *take, void *context);
 
 #endif
