@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -340,6 +341,29 @@ bool mt_proc_has_ended(pid_t lwp)
 	char state = state_of(lwp);
 
 	return state == 'Z' || state == 'X';
+}
+
+/* Threads that were killed may still wait for their tracer before they begin to exit. */
+static bool is_doomed(pid_t lwp)
+{
+	return mt_proc_is_pending(lwp, SIGKILL) || mt_proc_is_exiting(lwp);
+}
+
+bool mt_proc_is_dying(pid_t pid)
+{
+	char path[64];
+	bool lives = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	DIR *tasks = opendir(path);
+	for (struct dirent *entry; tasks && !lives && (entry = readdir(tasks));) {
+		pid_t lwp = atoi(entry->d_name);
+
+		lives = lwp > 0 && !is_doomed(lwp);
+	}
+	if (tasks)
+		closedir(tasks);
+	return !lives && (tasks || is_doomed(pid));
 }
 
 bool mt_proc_is_uninterruptible(pid_t lwp)

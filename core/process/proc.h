@@ -73,6 +73,10 @@ bool mt_proc_is_at_work(pid_t lwp);
 /* It has begun to end, and runs no instruction of its own any more; or it is gone. */
 bool mt_proc_is_exiting(pid_t lwp);
 
+/* No thread of the process comes back to its program any more: it was killed, or exits; or it is
+ * gone. */
+bool mt_proc_is_dying(pid_t pid);
+
 /* The number of the system call that it sleeps in; -1: none, or not known. */
 long mt_proc_system_call(pid_t lwp);
 

@@ -251,7 +251,7 @@ bool mt_session_clear(struct mt_session *session, pid_t pid)
 
 	if (text)
 		error = text->let_go(session->engine, pid, &keep);
-	if (error && mt_error_code(error) != MT_ERROR_GONE)
+	if (error && mt_error_code(error) != MT_ERROR_GONE && !mt_proc_is_dying(pid))
 		mt_log(
 		    session->options->engine.log, MT_LOG_WARNING,
 		    "process %d runs on with patched code, which does no harm: %s (\"mtdb attach "
