@@ -119,6 +119,16 @@ struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const ch
 	return error;
 }
 
+/* Another one may be set at the same place before the program goes on. */
+static struct mt_error *clear_gates(const struct mt_live_debugger *debugger, uint32_t number)
+{
+	const struct mt_live *live = debugger->ops->selected(debugger->context, false);
+
+	return mt_live_session(live) && live->state == MT_LIVE_HIDDEN
+		   ? mt_session_gates_clear(live->session, live->pid, number)
+		   : NULL;
+}
+
 static void drop(const struct mt_live_debugger *debugger, struct mt_live_trigger *trigger)
 {
 	debugger->ops->delete_breakpoint(debugger->context, trigger);
@@ -157,15 +167,18 @@ struct mt_error *mt_live_delete_trigger(struct mt_live_debugger *debugger, const
 
 		if (trigger->number != number)
 			continue;
-		if (debugger->taking)
+		struct mt_error *error = NULL;
+		if (debugger->taking) {
 			mt_try(delete_later(debugger, trigger));
-		else
+		} else {
+			error = clear_gates(debugger, trigger->number);
 			drop(debugger, trigger);
+		}
 		debugger->triggers.count--;
 		memmove(one, one + 1,
 			(size_t)(debugger->triggers.items + debugger->triggers.count - one) *
 			    sizeof(*one));
-		return NULL;
+		return error;
 	}
 	return mt_error_new(MT_ERROR_USAGE, "No trigger number %s.", text);
 }

@@ -171,3 +171,16 @@ int main(void) { int sum = 0; for (int i = 0; i < 30; i++) sum += square(i); ret
                    "print x", "continue", "print x", "mtrace info")
     assert [line for line in lines if line.startswith("$")] == ["$1 = 0", "$2 = 15", "$3 = 20"]
     assert "Trigger 1: square if x % 5 == 0: 5 hits" in lines, lines
+
+
+def test_one_in_the_place_of_one_that_is_deleted(either, compile, tmp_path):
+    """Also while the program stands where it was."""
+    source = tmp_path / "square.c"
+    source.write_text("""
+__attribute__((noinline)) int square(int x) { return x * x; }
+int main(void) { int sum = 0; for (int i = 0; i < 30; i++) sum += square(i); return sum == 0; }
+""")
+    lines = either(compile(source, "-O0"), "", "mtrace start", "tbreak main", "run", "mtrace trigger square if x == 3",
+                   "mtrace delete 1", "mtrace trigger square if x == 5", "mtrace info", "continue", "mtrace info")
+    assert not [line for line in lines if "evaluated by" in line], lines
+    assert "Trigger 2: square if x == 5: 1 hit" in lines and "Trigger 1: square if x == 3: 0 hits" not in lines
