@@ -2,6 +2,7 @@
 #include "api.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 #include "progress.h"
 #include "slices.h"
@@ -29,6 +30,7 @@ const char mt_api_triggers_doc[] = "triggers()\n--\n\n"
 
 PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps",
 				(char *)"threads", NULL};
 	struct mt_live_start options = {0};
@@ -42,6 +44,7 @@ PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 
 PyObject *mt_api_stop(PyObject *module, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	(void)module;
 	(void)ignored;
 	return mt_py_answer(mt_live_stop(mt_gdb_debugger()));
@@ -49,6 +52,7 @@ PyObject *mt_api_stop(PyObject *module, PyObject *ignored)
 
 PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"path", NULL};
 	struct mt_recording *recording = NULL;
 	struct mt_inferior *inferior = mt_inferior_selected();
@@ -66,6 +70,7 @@ PyObject *mt_api_snapshot(PyObject *module, PyObject *args, PyObject *keywords)
 
 PyObject *mt_api_history(PyObject *module, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"n", (char *)"function", (char *)"thread", (char *)"unfold",
 				NULL};
 	struct mt_live_history what = mt_live_default_history(mt_gdb_debugger());
@@ -85,6 +90,7 @@ PyObject *mt_api_history(PyObject *module, PyObject *args, PyObject *keywords)
 
 PyObject *mt_api_values(PyObject *module, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"function", (char *)"results", NULL};
 	const char *function;
 	int results = 0;
@@ -97,6 +103,7 @@ PyObject *mt_api_values(PyObject *module, PyObject *args, PyObject *keywords)
 
 PyObject *mt_api_triggers(PyObject *module, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	(void)module;
 	(void)ignored;
 	return mt_triggers_list();

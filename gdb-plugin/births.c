@@ -15,7 +15,7 @@ static const uint8_t system_call[] = {0x0f, 0x05};
 
 static PyObject *pause_at(PyObject *self, bool on)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	const struct mt_inferior *inferior = mt_py_context(self);
 
 	if (!inferior)

@@ -6,12 +6,14 @@
 #include "command/command.h"
 #include "complete.h"
 #include "gdb.h"
+#include "hold.h"
 #include "settings.h"
 
 /* RUN gets what self knows, and the arguments as they were typed. */
 static PyObject *call(PyObject *self, PyObject *args,
 		      struct mt_error *(*run)(const void *what, const char *text))
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	PyObject *argument = PyTuple_GetItem(args, 0);
 	char *text = argument ? mt_py_text(argument) : NULL;
 
@@ -97,6 +99,7 @@ static struct mt_error *make_prefix(const struct prefix *prefix)
 /* GDB asks first, without a word, only where the word begins: as ever, is the answer. */
 static PyObject *complete(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	PyObject *text_given = PyTuple_GetItem(args, 0), *word_given = PyTuple_GetItem(args, 1);
 	const struct mt_command *command = mt_py_context(self);
 

@@ -2,6 +2,7 @@
 #include "complete.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 
 #include <ctype.h>
@@ -68,7 +69,12 @@ static void offer_like(struct completing *completing, const char *command, const
 	mt_auto(mt_str) struct mt_str shown = {0};
 	size_t head = strlen(command) + 1;
 
-	mt_error_destroy(mt_gdb_executef(&shown, "complete %s %s", command, typed));
+	mt_hold_pause(); /* reading symbols */
+	struct mt_error *error = mt_gdb_executef(&shown, "complete %s %s", command, typed);
+	mt_hold_resume();
+	if (error && mt_error_code(error) == MT_ERROR_INTERRUPTED)
+		mt_gdb_interrupt();
+	mt_error_destroy(error);
 	for (const char *line = shown.text; line && *line; line += strspn(line, "\n")) {
 		size_t length = strcspn(line, "\n");
 

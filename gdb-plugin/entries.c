@@ -12,7 +12,7 @@ struct mt_entry {
 
 static PyObject *stop_at(PyObject *self, PyObject *ignored)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	const struct mt_inferior *inferior = mt_py_context(self);
 
 	(void)ignored;

@@ -168,7 +168,7 @@ static struct event {
 /* A prompt is no object. */
 static PyObject *take(PyObject *self, PyObject *arguments)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct event *event = mt_py_context(self);
 	PyObject *what = PyTuple_Size(arguments) > 0 ? PyTuple_GetItem(arguments, 0) : Py_None;
 

@@ -2,6 +2,7 @@
 #include "gdb.h"
 
 #include "base/utf8.h"
+#include "hold.h"
 #include "inferior.h"
 #include "progress.h"
 
@@ -62,8 +63,10 @@ static void write_to(int stream, const char *text)
 	mt_auto(mt_py) PyObject *bytes = PyBytes_FromString(text);
 	mt_auto(mt_py) PyObject *string =
 	    bytes ? PyUnicode_FromEncodedObject(bytes, "utf-8", "replace") : NULL;
+	mt_hold_pause(); /* at the pager */
 	mt_auto(mt_py) PyObject *done =
 	    string ? mt_py_call_gdb("write", "(Oi)", string, stream) : NULL;
+	mt_hold_resume();
 
 	if (!done) {
 		interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);

@@ -2,21 +2,14 @@
 #include "hold.h"
 
 #include "base/clock.h"
-#include "py.h"
+#include "gdb.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #define PATIENCE_NS 200000000ull
 
-static struct {
-	unsigned depth;
-	unsigned pauses; /* functions of the user's call ours, which call others of the user's */
-	sigset_t before; /* while `depth` is not 0 */
-	uint64_t began_ns;
-	bool passes_on; /* GDB gets one at the end */
-} hold;
+static struct mt_hold now;
 
 static void fill(sigset_t *interrupt)
 {
@@ -24,21 +17,33 @@ static void fill(sigset_t *interrupt)
 	sigaddset(interrupt, SIGINT);
 }
 
+/* One that Python has noted by now would come out of its next function. */
 static void block(sigset_t *before)
 {
+	PyObject *type, *value, *traceback;
 	sigset_t interrupt;
 
 	fill(&interrupt);
 	pthread_sigmask(SIG_BLOCK, &interrupt, before);
+	PyErr_Fetch(&type, &value, &traceback);
+	now.passes_on |= PyErr_CheckSignals() != 0;
+	PyErr_Restore(type, value, traceback);
 }
 
-bool mt_hold_begin(void)
+static bool holds(const struct mt_hold *hold)
 {
-	if (hold.depth++)
-		return true;
-	hold.began_ns = mt_clock_monotonic_ns();
-	block(&hold.before);
-	return true;
+	return hold->kind && !hold->pauses;
+}
+
+struct mt_hold mt_hold_begin(enum mt_hold_kind kind)
+{
+	const struct mt_hold outer = now;
+
+	if (holds(&outer))
+		return outer;
+	now = (struct mt_hold){.kind = kind, .began_ns = mt_clock_monotonic_ns()};
+	block(&now.before);
+	return outer;
 }
 
 /* From GDB's event loop: within Python, but in none of its code that would raise an exception, so
@@ -62,41 +67,65 @@ static void post(void)
 	PyErr_Clear();
 }
 
-/* Also where an exception is pending, which stays. */
-static void end(void)
+static bool take(const struct mt_hold *hold)
 {
 	const struct timespec at_once = {0};
-	PyObject *type, *value, *traceback;
 	sigset_t interrupt;
 
 	fill(&interrupt);
-	if (!sigismember(&hold.before, SIGINT) &&
-	    sigtimedwait(&interrupt, NULL, &at_once) == SIGINT)
-		hold.passes_on = true;
-	if (hold.passes_on) {
+	return !sigismember(&hold->before, SIGINT) &&
+	       sigtimedwait(&interrupt, NULL, &at_once) == SIGINT;
+}
+
+/* Also where an exception is pending, which stays. */
+static void end_event(struct mt_hold *hold)
+{
+	PyObject *type, *value, *traceback;
+
+	hold->passes_on |= take(hold);
+	if (hold->passes_on) {
 		PyErr_Fetch(&type, &value, &traceback);
 		post();
 		PyErr_Restore(type, value, traceback);
 	}
-	hold.passes_on = false;
-	pthread_sigmask(SIG_SETMASK, &hold.before, NULL);
+	pthread_sigmask(SIG_SETMASK, &hold->before, NULL);
 }
 
-void mt_hold_end(void)
+static void end_call(struct mt_hold *hold)
 {
-	if (--hold.depth == 0)
-		end();
+	PyObject *type, *value, *traceback;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	mt_auto(mt_error) struct mt_error *noted = mt_gdb_interrupted();
+	PyErr_Restore(type, value, traceback);
+	hold->passes_on |= take(hold) || noted;
+	pthread_sigmask(SIG_SETMASK, &hold->before, NULL);
+	if (hold->passes_on && !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+		raise(SIGINT);
+}
+
+void mt_hold_end(const struct mt_hold *outer)
+{
+	struct mt_hold ended = now;
+
+	if (holds(outer))
+		return;
+	now = *outer;
+	if (ended.kind == MT_HOLD_EVENT)
+		end_event(&ended);
+	else
+		end_call(&ended);
 }
 
 void mt_hold_pause(void)
 {
-	if (hold.depth && !hold.pauses++)
-		pthread_sigmask(SIG_SETMASK, &hold.before, NULL);
+	if (now.kind && !now.pauses++)
+		pthread_sigmask(SIG_SETMASK, &now.before, NULL);
 }
 
 void mt_hold_resume(void)
 {
-	if (hold.depth && !--hold.pauses)
+	if (now.kind && !--now.pauses)
 		block(NULL);
 }
 
@@ -104,11 +133,12 @@ bool mt_hold_is_urgent(void)
 {
 	sigset_t pending;
 
-	return hold.depth && mt_clock_monotonic_ns() - hold.began_ns > PATIENCE_NS &&
-	       sigpending(&pending) == 0 && sigismember(&pending, SIGINT);
+	if (!now.kind || mt_clock_monotonic_ns() - now.began_ns <= PATIENCE_NS)
+		return false;
+	return now.passes_on || (sigpending(&pending) == 0 && sigismember(&pending, SIGINT));
 }
 
 void mt_hold_pass_on(void)
 {
-	hold.passes_on = hold.depth;
+	now.passes_on = now.kind;
 }

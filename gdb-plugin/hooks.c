@@ -264,7 +264,7 @@ static struct mt_error *run(const char *name)
 
 PyObject *mt_hooks_run(PyObject *self, PyObject *name)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	char *text = mt_py_text(name);
 	PyObject *done = mt_py_report(text ? run(text) : mt_error_no_memory());
 

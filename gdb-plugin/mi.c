@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 
 #include <string.h>
@@ -111,6 +112,7 @@ static PyObject *run(const struct mi_command *one, PyObject *given)
 
 static PyObject *invoke(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	const struct mi_command *one = mt_py_context(self);
 	PyObject *given = PyTuple_GetItem(args, 0);
 

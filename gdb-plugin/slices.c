@@ -315,12 +315,13 @@ static PyObject *next(PyObject *self)
 {
 	struct slices *slices = (struct slices *)self;
 
-	while (slices->next < slices->all.count) {
-		const struct slice *slice = &slices->all.items[slices->next++];
-		if (slice->site)
-			return make(slices, slice);
-	}
-	return NULL;
+	while (slices->next < slices->all.count && !slices->all.items[slices->next].site)
+		slices->next++;
+	if (slices->next == slices->all.count)
+		return NULL;
+	PyObject *made = make(slices, &slices->all.items[slices->next]);
+	slices->next += made != NULL; /* after Ctrl-C it is the next one still */
+	return made;
 }
 
 static void dealloc(PyObject *self)

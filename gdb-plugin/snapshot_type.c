@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "snapshot_type.h"
 
+#include "hold.h"
 #include "slices.h"
 
 struct snapshot {
@@ -14,6 +15,7 @@ static PyObject *snapshot_class;
 
 static PyObject *iterate(PyObject *self)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	const struct mt_slices_filter all = {0};
 
 	return mt_slices_create(((struct snapshot *)self)->recording, &all);
@@ -21,6 +23,7 @@ static PyObject *iterate(PyObject *self)
 
 static PyObject *slices(PyObject *self, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"function", (char *)"thread", (char *)"begin_ns",
 				(char *)"end_ns", NULL};
 	struct mt_slices_filter filter = {0};

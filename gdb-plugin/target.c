@@ -224,7 +224,7 @@ static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal,
 
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct gdb_target *target = mt_py_context(self);
 
 	(void)ignored;

@@ -109,7 +109,7 @@ static struct {
 
 static PyObject *call_fire(PyObject *self, PyObject *args)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	PyObject *argument = PyTuple_GetItem(args, 0);
 	mt_auto(mt_py) PyObject *number = argument ? PyNumber_Long(argument) : NULL;
 	unsigned long long wanted = number ? PyLong_AsUnsignedLongLongMask(number) : 0;
@@ -138,7 +138,7 @@ static PyObject *call_fire(PyObject *self, PyObject *args)
  * thread is let go on, right into it. */
 static PyObject *call_gate(PyObject *self, PyObject *args)
 {
-	mt_auto(mt_hold) bool held = mt_hold_begin();
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct mt_inferior *inferior = mt_inferior_selected();
 	struct mt_live_passed passed = {0};
 
@@ -159,6 +159,7 @@ static PyObject *call_gate(PyObject *self, PyObject *args)
 
 static PyObject *call_snapshot(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	struct mt_inferior *inferior = mt_inferior_selected();
 	const char *path;
 	struct mt_error *error = mt_live_snapshot(
@@ -226,9 +227,12 @@ static struct mt_error *execute_break(const struct mt_live_trigger *trigger, con
 {
 	const bool is_pending = trigger->spec.is_pending || mt_gdb_parameter("breakpoint pending");
 
-	return mt_gdb_executef(message, "with breakpoint pending %s -- break %s%s%s",
-			       is_pending ? "on" : "off", trigger->spec.location,
-			       condition ? " if " : "", condition ? condition : "");
+	mt_hold_pause(); /* reading symbols */
+	struct mt_error *error = mt_gdb_executef(
+	    message, "with breakpoint pending %s -- break %s%s%s", is_pending ? "on" : "off",
+	    trigger->spec.location, condition ? " if " : "", condition ? condition : "");
+	mt_hold_resume();
+	return error;
 }
 
 /* By GDB's words for it: its errors have no codes in Python. */
@@ -297,7 +301,8 @@ struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger, 
 	struct mt_error *error =
 	    execute_break(trigger, condition.text ? condition.text : "", &message);
 	if (error)
-		return explain(trigger, error);
+		return mt_error_code(error) == MT_ERROR_INTERRUPTED ? error
+								    : explain(trigger, error);
 	long long number = mt_trigger_last_breakpoint(&breakpoint);
 	if (number <= last) {
 		Py_XDECREF(breakpoint);

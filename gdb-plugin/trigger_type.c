@@ -54,6 +54,7 @@ static void settle(struct trigger *object)
 
 static int init(PyObject *self, PyObject *args, PyObject *keywords)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	static char *names[] = {(char *)"spec", (char *)"condition", (char *)"callback", NULL};
 	struct trigger *object = (struct trigger *)self;
 	mt_auto(mt_str) struct mt_str text = {0};
@@ -97,6 +98,7 @@ static void dealloc(PyObject *self)
 
 static PyObject *is_valid(PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	const struct mt_live_trigger *trigger = find(self);
 
 	(void)ignored;
@@ -105,6 +107,7 @@ static PyObject *is_valid(PyObject *self, PyObject *ignored)
 
 static PyObject *delete (PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
 	char number[16];
 
 	(void)ignored;

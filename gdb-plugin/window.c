@@ -6,6 +6,7 @@
 #include "window.h"
 
 #include "gdb.h"
+#include "hold.h"
 #include "inferior.h"
 
 #include <ctype.h>
@@ -132,6 +133,7 @@ struct mt_error *mt_window_show_source(void *context, const char *file, uint32_t
 
 static PyObject *render(PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	(void)ignored;
 	draw((struct window *)self);
 	Py_RETURN_NONE;
@@ -139,6 +141,7 @@ static PyObject *render(PyObject *self, PyObject *ignored)
 
 static PyObject *vscroll(PyObject *self, PyObject *lines)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct mt_view *view = NULL;
 	struct mt_error *error = mt_live_view(mt_gdb_debugger(), &view);
 	long count = PyLong_AsLong(lines);
@@ -153,6 +156,7 @@ static PyObject *vscroll(PyObject *self, PyObject *lines)
 
 static PyObject *hscroll(PyObject *self, PyObject *columns)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct window *window = (struct window *)self;
 	long count = PyLong_AsLong(columns);
 
@@ -168,6 +172,7 @@ static PyObject *hscroll(PyObject *self, PyObject *columns)
 /* Selects the line; a second time, folds it. */
 static PyObject *click(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	struct window *window = (struct window *)self;
 	struct mt_view *view = NULL;
 	int x, y, button;
@@ -189,6 +194,7 @@ static PyObject *click(PyObject *self, PyObject *args)
 
 static PyObject *before_prompt(PyObject *self, PyObject *args)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	(void)self;
 	(void)args;
 	mt_window_draw(NULL);
@@ -219,6 +225,7 @@ static void shut(struct window *window)
 
 static PyObject *close_window(PyObject *self, PyObject *ignored)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	(void)ignored;
 	shut((struct window *)self);
 	Py_RETURN_NONE;
@@ -236,6 +243,7 @@ static void dealloc(PyObject *self)
 
 static PyObject *create(PyObject *self, PyObject *tui)
 {
+	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
 	static PyMethodDef definition = {"mtrace", before_prompt, METH_VARARGS, NULL};
 	struct window *window =
 	    (struct window *)PyType_GenericAlloc((PyTypeObject *)window_class, 0); /* all zero */

@@ -88,3 +88,142 @@ def test_functions_of_the_users_within_one_another(gdb, compile, tmp_path):
                   "python print('seen', seen, 'blocked', signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))")
     assert "sum 2340" in session.lines, session.all
     assert [line for line in session.lines if line.startswith("seen")] == ["seen 2 blocked False"], session.all
+
+
+INTERRUPTED = """
+import os
+import signal
+import gdb
+import mtrace
+
+asked = at = 0
+execute = gdb.execute
+
+
+def interrupting(function):
+    def ask(*words, **keywords):
+        global asked
+        asked += 1
+        if asked == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return function(*words, **keywords)
+    return ask
+
+
+for name in ("selected_inferior", "selected_thread", "parameter", "execute", "breakpoints", "write"):
+    setattr(gdb, name, interrupting(getattr(gdb, name)))
+
+
+def interrupt(number, action):
+    '''Whether it asked as much, and how often KeyboardInterrupt came.'''
+    global asked, at
+    asked, at, came = 0, number, 0
+    for part in (action, lambda: None):
+        try:
+            part()
+            for _ in range(1000):
+                pass
+        except KeyboardInterrupt:
+            came += 1
+    at = 0
+    return asked >= number, came
+
+
+def at_each_question(name, action, after=lambda: None):
+    for number in range(1, 200):
+        asked, came = interrupt(number, action)
+        if came != asked:
+            print("bad", name, "at", number, "asked", asked, "came", came)
+        after()
+        if not asked:
+            print("done", name, number - 1)
+            return
+
+
+def command(line):
+    return lambda: execute(line, to_string=True)
+
+
+def expect(what, good):
+    if not good:
+        print("bad", what)
+
+
+def recording():
+    expect("start", command("mtrace info")().startswith("Recording process"))
+    mtrace.stop()
+
+
+def stopped():
+    expect("stop", command("mtrace info")().startswith("Nothing is being recorded"))
+    mtrace.start()
+
+
+def set_or_not():
+    there, shown = len(mtrace.triggers()), len([one for one in gdb.breakpoints() if one.location])
+    expect(f"triggers {there}, breakpoints {shown}", there == shown)
+    for trigger in mtrace.triggers():
+        trigger.delete()
+
+
+at_each_question("start", mtrace.start, recording)
+at_each_question("mtrace start", command("mtrace start"), recording)
+mtrace.start()
+at_each_question("stop", mtrace.stop, stopped)
+command("next")()
+command("next")()
+at_each_question("history", lambda: mtrace.history(3))
+at_each_question("mtrace history", command("mtrace history 3"))
+at_each_question("mtrace info", command("mtrace info"))
+at_each_question("snapshot", lambda: mtrace.snapshot("x.txt"))
+at_each_question("Trigger", lambda: mtrace.Trigger("visit", "n == 1"), set_or_not)
+at_each_question("mtrace trigger", command("mtrace trigger visit if n == 1"), set_or_not)
+"""
+
+
+def test_commands_and_functions_of_python(gdb, compile, tmp_path):
+    """They ask GDB as often as they would, and then it comes, once."""
+    (tmp_path / "visits.c").write_text(SOURCE)
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    session = gdb(compile(tmp_path / "visits.c", "-O1"), "break main", "run", "delete",
+                  f"source {tmp_path / 'interrupted.py'}", "continue", checked=False)
+    assert not [line for line in session.lines if line.startswith("bad ")], session.all
+    done = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in session.lines if line.startswith("done ")}
+    assert len(done) == 9 and min(done.values()) > 0, session.all
+    assert "sum 2340" in session.lines and "exited normally" in session.output, session.all
+
+
+ITERATED = """
+import mtrace
+made, new = 0, mtrace.Slice.__new__
+
+
+def make(*words):
+    global made
+    made += 1
+    if made % 3 == 0:
+        raise KeyboardInterrupt
+    return new(*words)
+
+
+snapshot = mtrace.snapshot("x.txt")
+everything = list(snapshot)
+mtrace.Slice.__new__ = staticmethod(make)
+found, interrupts, slices = [], 0, iter(snapshot)
+while True:
+    try:
+        found.append(next(slices))
+    except KeyboardInterrupt:
+        interrupts += 1
+    except StopIteration:
+        break
+print("same", found == everything, len(found) > 40, interrupts > 10)
+"""
+
+
+def test_an_iterator_goes_on_behind_it(gdb, compile, tmp_path):
+    (tmp_path / "visits.c").write_text(SOURCE)
+    (tmp_path / "iterated.py").write_text(ITERATED)
+    session = gdb(compile(tmp_path / "visits.c", "-O1"), "mtrace start", "break printf", "run",
+                  f"source {tmp_path / 'iterated.py'}")
+    assert "same True True True" in session.lines, session.all
