@@ -47,6 +47,9 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 	if (!remote->process || !mt_ptrace_stands_still(known) || known->exiting ||
 	    known->has_status)
 		return gone(lwp);
+	siginfo_t info;
+	if (!ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) && info.si_signo != SIGTRAP)
+		known->lost = info;
 	return NULL;
 }
 

@@ -45,6 +45,7 @@ struct mt_ptrace_lwp {
 	int status;
 	uint64_t trap;     /* it stands at this int3, which is the status; 0: it does not */
 	siginfo_t trapped; /* of that SIGTRAP, asked for before it was waited for; else empty */
+	siginfo_t lost; /* of the signal at which it made system calls for us; until its next one */
 	UT_hash_handle hh;
 };
 

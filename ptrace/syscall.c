@@ -199,16 +199,40 @@ static struct mt_error *end_stepping(pid_t lwp, int *status)
 	return ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask) ? gone(lwp) : NULL;
 }
 
-struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status)
+/* What the signal that a thread stands at tells its handler; no si_signo: it stands at none. */
+static siginfo_t look_at_signal(pid_t lwp)
+{
+	siginfo_t info = {0};
+
+	if (ptrace(PTRACE_GETSIGINFO, lwp, 0, &info))
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+/* Who did not seize the thread takes it to stand where it stood, and delivers that signal. */
+static struct mt_error *clear_pending_stop(pid_t lwp, const siginfo_t *before, int *status)
 {
 	*status = 0;
-	if (ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
-		return errno == EIO ? end_stepping(lwp, status) : gone(lwp);
+	if (ptrace(PTRACE_INTERRUPT, lwp, 0, 0)) {
+		if (errno != EIO)
+			return gone(lwp);
+		mt_try(end_stepping(lwp, status));
+		if (!*status && before->si_signo)
+			ptrace(PTRACE_SETSIGINFO, lwp, 0, before);
+		return NULL;
+	}
 	if (ptrace(PTRACE_CONT, lwp, 0, 0) || mt_ptrace_wait_for(lwp, status) < 0)
 		return gone(lwp);
 	if (*status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(*status) == SIGTRAP)
 		*status = 0;
 	return NULL;
+}
+
+struct mt_error *mt_ptrace_clear_pending_stop_lwp(pid_t lwp, int *status)
+{
+	const siginfo_t signal = look_at_signal(lwp);
+
+	return clear_pending_stop(lwp, &signal, status);
 }
 
 void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
@@ -229,6 +253,7 @@ struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
 {
 	struct call call = {.lwp = lwp};
 	struct user_regs_struct before;
+	const siginfo_t signal = look_at_signal(lwp);
 
 	*status = 0;
 	if (!count)
@@ -243,7 +268,7 @@ struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
 		return gone(lwp);
 	if (call.held)
 		syscall(SYS_tgkill, pid, lwp, call.held);
-	return mt_ptrace_clear_pending_stop_lwp(lwp, status);
+	return clear_pending_stop(lwp, &signal, status);
 }
 
 struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool *arrived,
@@ -253,6 +278,7 @@ struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool 
 	struct call call = {.lwp = lwp};
 	struct user_regs_struct registers;
 	struct mt_error *error = NULL;
+	const siginfo_t signal = look_at_signal(lwp);
 	uint64_t mask = 0;
 
 	*status = 0;
@@ -269,5 +295,5 @@ struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool 
 	ptrace(PTRACE_SETSIGMASK, lwp, sizeof(mask), &mask);
 	if (call.held && !is_fault(call.held))
 		syscall(SYS_tgkill, pid, lwp, call.held);
-	return mt_ptrace_clear_pending_stop_lwp(lwp, status);
+	return clear_pending_stop(lwp, &signal, status);
 }

@@ -66,6 +66,18 @@ static pid_t process_of(pid_t lwp)
 	return pid;
 }
 
+/* A debugger sends the signal again that a thread stood at when it made system calls for us: it
+ * tells its handler what it would have. */
+static void find_lost(struct mt_ptrace_lwp *lwp, siginfo_t *info)
+{
+	const siginfo_t lost = lwp->lost;
+
+	memset(&lwp->lost, 0, sizeof(lwp->lost));
+	if (info->si_code == SI_TKILL && info->si_signo == lost.si_signo &&
+	    info->si_pid == getpid() && !ptrace(PTRACE_SETSIGINFO, lwp->lwp, 0, &lost))
+		*info = lost;
+}
+
 void mt_ptrace_keep_status(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp, int status)
 {
 	target->untold += !lwp->has_status;
@@ -347,6 +359,7 @@ static struct mt_error *look(struct mt_ptrace_target *target, struct mt_stop *st
 
 		if (!info.si_signo)
 			ptrace(PTRACE_GETSIGINFO, lwp->lwp, 0, &info);
+		find_lost(lwp, &info);
 		memset(&lwp->trapped, 0, sizeof(lwp->trapped));
 		stop->address = lwp->trap;
 		lwp->trap = 0;

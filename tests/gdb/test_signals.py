@@ -38,3 +38,50 @@ def test_a_copy_that_a_signal_interrupted(gdb, compile):
     assert calls.sub("", told).partition("\n")[2] == calls.sub("", without)
     assert "#3  0x" in told and " in fill () from" not in told and "in fill ()" in told
     assert len(re.findall(r" fill\b", history)) == int(calls.search(told)[1])
+
+
+TELLING = """
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static char *page;
+
+__attribute__((noipa)) int leaf(int n) { return n + 1; }
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+	printf("fault %d at %ld\\n", info->si_code, (long)((char *)info->si_addr - page));
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void on_queued(int signal, siginfo_t *info, void *context)
+{
+	printf("queued %d, value %d\\n", info->si_code, info->si_value.sival_int);
+}
+
+int main(void)
+{
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+
+	setvbuf(stdout, 0, _IONBF, 0);
+	sigaction(SIGSEGV, &action, 0);
+	action.sa_sigaction = on_queued;
+	sigaction(SIGUSR1, &action, 0);
+	page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	page[7] = leaf(1);
+	sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = leaf(41)});
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("first, then", [([], "mtrace start"), (["mtrace start"], "mtrace stop"),
+                                         (["mtrace start"], "mtrace values leaf n")])
+def test_a_handler_is_told_what_it_would_be(either, compile, tmp_path, first, then):
+    """Although the thread made system calls for us while it stood at the signal."""
+    source = tmp_path / "telling.c"
+    source.write_text(TELLING)
+    lines = either(compile(source, "-O1"), "", *first, "run", then, "continue", "mtrace values leaf n", "continue")
+    assert "fault 2 at 7" in lines and "queued -1, value 42" in lines, lines
