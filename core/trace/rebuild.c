@@ -44,7 +44,7 @@ void mt_rebuild_set_symbolizer(struct mt_rebuild *rebuild, const struct mt_symbo
 	/* Entries that wait have their call sites' sources from the old one. */
 	mt_segment_log_settle(&rebuild->log, rebuild->now_ns);
 	rebuild->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
-	rebuild->log.symbolizer = rebuild->symbolizer;
+	mt_segment_log_set_symbolizer(&rebuild->log, rebuild->symbolizer);
 	memset(rebuild->functions, 0, MT_REBUILD_FUNCTIONS * sizeof(*rebuild->functions));
 	rebuild->ops->names_changed(rebuild);
 }

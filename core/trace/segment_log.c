@@ -2,6 +2,7 @@
 /* Writing the log: waiting entries, the spreading of time, packing, spilling. */
 #include "trace/segment_log_format.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum { DEFAULT_BUDGET = 64 << 20, LEAST_BUDGET = 4096 };
@@ -11,27 +12,36 @@ struct mt_error *mt_segment_log_init(struct mt_segment_log *log, size_t budget)
 	*log = (struct mt_segment_log){.budget = budget ? budget : DEFAULT_BUDGET, .epoch = 1};
 	if (log->budget < LEAST_BUDGET)
 		log->budget = LEAST_BUDGET;
-	log->slots = calloc(MT_LOG_SLOTS, sizeof(*log->slots));
-	return log->slots ? NULL : mt_error_no_memory();
+	return mt_log_slices_init(&log->slices);
 }
 
 void mt_segment_log_deinit(struct mt_segment_log *log)
 {
 	mt_array_deinit(&log->bytes);
 	mt_array_deinit(&log->pending);
+	mt_array_deinit(&log->instants);
 	mt_spill_deinit(&log->spill);
-	free(log->slots);
+	mt_log_slices_deinit(&log->slices);
 	mt_error_destroy(log->error);
 }
 
 void mt_segment_log_clear(struct mt_segment_log *log)
 {
 	log->bytes.count = 0;
-	log->pending.count = 0;
+	log->pending.count = log->instants.count = 0;
 	log->spilled = 0;
 	log->time_ns = 0;
 	log->held = log->checkpoint = false;
 	log->epoch++;
+	log->defined = 0;
+	mt_log_slices_clear(&log->slices);
+}
+
+void mt_segment_log_set_symbolizer(struct mt_segment_log *log,
+				   const struct mt_symbolizer *symbolizer)
+{
+	log->symbolizer = symbolizer;
+	mt_log_slices_forget(&log->slices);
 }
 
 void mt_segment_log_fail(struct mt_segment_log *log, struct mt_error *error)
@@ -75,11 +85,12 @@ static inline void record_end(struct mt_segment_log *log, const uint8_t *end)
 	log->bytes.count = (size_t)(end - log->bytes.items);
 }
 
-static inline uint8_t *put_slot(uint8_t *at, size_t slot)
+static inline uint8_t *put_number(uint8_t *at, uint8_t tag, uint32_t number)
 {
-	*at++ = (uint8_t)slot;
-	*at++ = (uint8_t)(slot >> 8);
-	return at;
+	uint32_t both = htole32(number << 8 | tag);
+
+	memcpy(at, &both, sizeof(both));
+	return at + sizeof(both);
 }
 
 static inline uint8_t *put_time(struct mt_segment_log *log, uint8_t *at, uint64_t time_ns)
@@ -93,9 +104,10 @@ static inline uint8_t *put_time(struct mt_segment_log *log, uint8_t *at, uint64_
 	return at;
 }
 
-static void define(struct mt_segment_log *log, size_t slot, const struct mt_log_slice *slice)
+static void define(struct mt_segment_log *log, uint32_t number)
 {
 	const struct mt_symbolizer *symbolizer = log->symbolizer;
+	const struct mt_log_slice *slice = &log->slices.items.items[number];
 	struct mt_log_definition definition = {.slice = *slice};
 	uint8_t *at = record_start(log);
 
@@ -107,40 +119,22 @@ static void define(struct mt_segment_log *log, size_t slot, const struct mt_log_
 		 !symbolizer->source_at(symbolizer->context, slice->call_site,
 					&definition.call_source))
 		definition.call_source = (struct mt_source){0};
-	*at++ = MT_LOG_DEFINE;
-	at = put_slot(at, slot);
+	at = put_number(at, MT_LOG_DEFINE, number);
 	memcpy(at, &definition, sizeof(definition));
 	record_end(log, at + sizeof(definition));
-	log->slots[slot] = *slice;
-	log->slots[slot].epoch = log->epoch;
-}
-
-static inline bool is_defined(const struct mt_segment_log *log, size_t slot,
-			      const struct mt_log_slice *slice)
-{
-	const struct mt_log_slice *old = &log->slots[slot];
-
-	return old->call_site == slice->call_site && old->address == slice->address &&
-	       old->function == slice->function && old->epoch == log->epoch &&
-	       old->kind == slice->kind && old->flags == slice->flags &&
-	       old->inlined == slice->inlined && old->bytes_lost == slice->bytes_lost &&
-	       old->cause == slice->cause;
 }
 
 static inline void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-			      const struct mt_log_slice *slice)
+			      uint32_t number)
 {
-	uint64_t what = slice->address ^ slice->call_site << 21 ^ (uint64_t)slice->flags << 56;
-	size_t slot = (what * 0x9e3779b97f4a7c15u) >> 51; /* 13 bits: MT_LOG_SLOTS */
 	uint8_t *at;
 
-	if (!is_defined(log, slot, slice))
-		define(log, slot, slice);
+	while (log->defined <= number)
+		define(log, log->defined++);
 	at = record_start(log);
 	if (!at)
 		return;
-	*at++ = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
-	at = put_slot(at, slot);
+	at = put_number(at, MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0), number);
 	record_end(log, put_time(log, at, time_ns));
 }
 
@@ -157,14 +151,15 @@ static inline void pack_end(struct mt_segment_log *log, uint64_t time_ns, bool e
 	record_end(log, put_time(log, at, time_ns));
 }
 
-static void pack_instant(struct mt_segment_log *log, const struct mt_instant *instant)
+static void pack_instant(struct mt_segment_log *log, uint64_t time_ns,
+			 const struct mt_instant *instant)
 {
 	uint8_t *at = record_start(log);
 
 	if (!at)
 		return;
 	*at++ = MT_LOG_INSTANT;
-	at = put_time(log, at, instant->time_ns);
+	at = put_time(log, at, time_ns);
 	memcpy(at, instant, sizeof(*instant));
 	record_end(log, at + sizeof(*instant));
 }
@@ -227,8 +222,6 @@ static void spread(struct mt_log_entry *entries, size_t count, uint64_t until_ns
 	step = (double)span / (double)shares;
 	for (size_t i = 0; i < count; i++) {
 		entries[i].time_ns = from_ns + (uint64_t)(step * (double)share);
-		if (entries[i].kind == MT_LOG_INSTANT)
-			entries[i].instant.time_ns = entries[i].time_ns;
 		share += entries[i].kind == MT_LOG_BEGIN;
 	}
 }
@@ -240,6 +233,7 @@ static void note_checkpoint(struct mt_segment_log *log, size_t settled)
 	log->checkpoint_settled = true;
 	log->checkpoint_position = mt_log_size(log);
 	log->checkpoint_time_ns = log->time_ns;
+	log->checkpoint_defined = log->defined;
 }
 
 void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
@@ -263,36 +257,28 @@ void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
 
 		note_checkpoint(log, i);
 		if (entry->kind == MT_LOG_BEGIN)
-			pack_begin(log, entry->time_ns, entry->estimated, &entry->slice);
+			pack_begin(log, entry->time_ns, entry->estimated, entry->what);
 		else if (entry->kind == MT_LOG_END)
 			pack_end(log, entry->time_ns, entry->estimated, entry->end_flags);
 		else
-			pack_instant(log, &entry->instant);
+			pack_instant(log, entry->time_ns, &log->instants.items[entry->what]);
 	}
 	note_checkpoint(log, count);
-	log->pending.count = 0;
+	log->pending.count = log->instants.count = 0;
 }
 
-/* A waiting entry, for the caller to fill in the rest of; NULL after a failure. */
-static struct mt_log_entry *wait(struct mt_segment_log *log, enum mt_log_kind kind,
-				 uint64_t time_ns, bool estimated)
+static void wait(struct mt_segment_log *log, struct mt_log_entry entry)
 {
-	struct mt_log_entry *entry;
-
-	if (log->pending.count >= MT_LOG_PENDING) {
-		mt_segment_log_release(log, true);
-		mt_segment_log_settle(log, time_ns);
-	}
-	if (log->pending.count == log->pending.capacity &&
-	    mt_array_reserve(&log->pending, log->pending.count + 1)) {
+	if (mt_array_push(&log->pending, entry))
 		mt_segment_log_fail(log, mt_error_no_memory());
-		return NULL;
-	}
-	entry = &log->pending.items[log->pending.count++];
-	entry->time_ns = time_ns;
-	entry->kind = (uint8_t)kind;
-	entry->estimated = estimated;
-	return entry;
+}
+
+static inline void make_room_to_wait(struct mt_segment_log *log, uint64_t time_ns)
+{
+	if (log->pending.count < MT_LOG_PENDING)
+		return;
+	mt_segment_log_release(log, true);
+	mt_segment_log_settle(log, time_ns);
 }
 
 static inline bool must_wait(const struct mt_segment_log *log, bool estimated)
@@ -300,54 +286,86 @@ static inline bool must_wait(const struct mt_segment_log *log, bool estimated)
 	return estimated || log->held || log->pending.count;
 }
 
-void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-			  const struct mt_log_slice *slice)
+/* MT_LOG_SLICES_NONE after a failure. */
+static uint32_t number_of(struct mt_segment_log *log, const struct mt_log_slice *slice)
 {
-	struct mt_log_entry *entry;
+	if (mt_log_slices_is_full(&log->slices) && !log->pending.count) {
+		mt_log_slices_clear(&log->slices);
+		log->defined = log->checkpoint_defined = 0;
+	}
 
+	uint32_t number = mt_log_slices_number(&log->slices, slice);
+
+	if (number == MT_LOG_SLICES_NONE)
+		mt_segment_log_fail(log, mt_error_no_memory());
+	return number;
+}
+
+void mt_segment_log_begin_again(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				uint32_t number)
+{
 	if (!must_wait(log, estimated)) {
-		pack_begin(log, time_ns, false, slice);
+		pack_begin(log, time_ns, false, number);
 		return;
 	}
-	entry = wait(log, MT_LOG_BEGIN, time_ns, estimated);
-	if (entry)
-		entry->slice = *slice;
+	make_room_to_wait(log, time_ns);
+	wait(log,
+	     (struct mt_log_entry){
+		 .time_ns = time_ns, .what = number, .kind = MT_LOG_BEGIN, .estimated = estimated});
 	if (!estimated)
 		mt_segment_log_settle(log, time_ns);
+}
+
+uint32_t mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+			      const struct mt_log_slice *slice)
+{
+	make_room_to_wait(log, time_ns);
+
+	uint32_t number = number_of(log, slice);
+
+	if (number != MT_LOG_SLICES_NONE)
+		mt_segment_log_begin_again(log, time_ns, estimated, number);
+	return number;
 }
 
 void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 				  const struct mt_log_slice *slice)
 {
-	pack_begin(log, time_ns, estimated, slice);
+	uint32_t number = number_of(log, slice);
+
+	if (number != MT_LOG_SLICES_NONE)
+		pack_begin(log, time_ns, estimated, number);
 }
 
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)
 {
-	struct mt_log_entry *entry;
-
 	if (!must_wait(log, estimated)) {
 		pack_end(log, time_ns, false, flags);
 		return;
 	}
-	entry = wait(log, MT_LOG_END, time_ns, estimated);
-	if (entry)
-		entry->end_flags = flags;
+	make_room_to_wait(log, time_ns);
+	wait(log, (struct mt_log_entry){.time_ns = time_ns,
+					.kind = MT_LOG_END,
+					.estimated = estimated,
+					.end_flags = flags});
 	if (!estimated)
 		mt_segment_log_settle(log, time_ns);
 }
 
 void mt_segment_log_instant(struct mt_segment_log *log, const struct mt_instant *instant)
 {
-	struct mt_log_entry *entry;
-
 	if (!must_wait(log, false)) {
-		pack_instant(log, instant);
+		pack_instant(log, instant->time_ns, instant);
 		return;
 	}
-	entry = wait(log, MT_LOG_INSTANT, instant->time_ns, false);
-	if (entry)
-		entry->instant = *instant;
+	make_room_to_wait(log, instant->time_ns);
+	if (mt_array_push(&log->instants, *instant)) {
+		mt_segment_log_fail(log, mt_error_no_memory());
+		return;
+	}
+	wait(log, (struct mt_log_entry){.time_ns = instant->time_ns,
+					.what = (uint32_t)log->instants.count - 1,
+					.kind = MT_LOG_INSTANT});
 	mt_segment_log_settle(log, instant->time_ns);
 }
 
@@ -402,5 +420,6 @@ void mt_segment_log_rollback(struct mt_segment_log *log)
 	if (log->checkpoint_position < log->spilled)
 		log->spilled = log->checkpoint_position;
 	log->time_ns = log->checkpoint_time_ns;
-	log->epoch++; /* definitions went too */
+	log->defined = log->checkpoint_defined;
+	log->epoch++;
 }

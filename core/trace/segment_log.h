@@ -4,8 +4,8 @@
  *
  * Two stages.  Entries whose time is not certain yet wait in `pending`; when a later time becomes
  * known they are spread over the time between.  Settled entries are packed into bytes: a slice's
- * begin names a slot of a dictionary (calls come from the same few sites again and again), so that
- * most entries take four bytes.  The bytes go beyond their budget to a spill file.
+ * begin has its number (log_slices.h), so that most entries take a few bytes.  The bytes go beyond
+ * their budget to a spill file.
  *
  * Failures stay in `error`; everything after one does nothing. */
 #ifndef MT_TRACE_SEGMENT_LOG_H
@@ -13,36 +13,17 @@
 
 #include "base/array.h"
 #include "base/spill.h"
-#include "trace/slice.h"
+#include "trace/log_slices.h"
 #include "trace/symbolizer.h"
 
-enum {
-	MT_LOG_SLOTS = 8192,    /* of the dictionary */
-	MT_LOG_PENDING = 16384, /* entries that wait for a time at the most */
-};
-
-/* A slice, apart from its time and depth. */
-struct mt_log_slice {
-	const struct mt_function *function;
-	const struct mt_inline *inlined; /* has the call site's source; NULL: the site itself has */
-	uint64_t address;
-	uint64_t call_site;
-	uint64_t bytes_lost;
-	uint8_t kind;
-	uint8_t flags;
-	uint16_t cause;
-	uint32_t epoch; /* the log's own */
-};
+enum { MT_LOG_PENDING = 16384 /* entries that wait for a time at the most */ };
 
 struct mt_log_entry {
 	uint64_t time_ns;
-	uint8_t kind; /* enum mt_log_kind */
+	uint32_t what; /* the slice's number; the instant's index in `instants` */
+	uint8_t kind;  /* enum mt_log_kind */
 	bool estimated;
 	uint8_t end_flags;
-	union {
-		struct mt_log_slice slice;
-		struct mt_instant instant;
-	};
 };
 
 struct mt_segment_log {
@@ -54,11 +35,13 @@ struct mt_segment_log {
 	uint64_t time_ns; /* of the last settled entry */
 
 	MT_ARRAY(struct mt_log_entry) pending;
+	MT_ARRAY(struct mt_instant) instants; /* of those that wait */
 	bool held; /* nothing settles: pending[held_at] may have to go again */
 	size_t held_at;
 
-	struct mt_log_slice *slots; /* what was defined last, valid in this epoch */
-	uint32_t epoch;
+	struct mt_log_slices slices;
+	uint32_t defined; /* numbers below have a record that defines them */
+	uint32_t epoch;   /* another one once records were taken back */
 
 	/* Where a transaction began: in pending, or, once that settled, in the bytes. */
 	bool checkpoint;
@@ -66,6 +49,7 @@ struct mt_segment_log {
 	size_t checkpoint_pending;
 	uint64_t checkpoint_position;
 	uint64_t checkpoint_time_ns;
+	uint32_t checkpoint_defined;
 
 	const struct mt_symbolizer *symbolizer; /* for the call sites' sources */
 	struct mt_error *error;
@@ -77,9 +61,16 @@ void mt_segment_log_deinit(struct mt_segment_log *log);
 void mt_segment_log_fail(struct mt_segment_log *log, struct mt_error *error);
 /* Empty again, for the next segment. */
 void mt_segment_log_clear(struct mt_segment_log *log);
+/* For the call sites' sources from here on. */
+void mt_segment_log_set_symbolizer(struct mt_segment_log *log,
+				   const struct mt_symbolizer *symbolizer);
 
-void mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-			  const struct mt_log_slice *slice);
+/* Returns the slice's number, by which it can begin again in this generation of `slices`;
+ * MT_LOG_SLICES_NONE after a failure. */
+uint32_t mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+			      const struct mt_log_slice *slice);
+void mt_segment_log_begin_again(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				uint32_t number);
 /* Likewise, where a time that is an estimate is the best there will be.  Not to be mixed with
  * entries that wait. */
 void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,

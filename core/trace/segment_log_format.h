@@ -2,9 +2,9 @@
 /* The packed records of a segment's log, between segment_log.c, which writes them, and
  * segment_replay.c.
  *
- * A record is a tag byte (kind, flags), then by kind: BEGIN: slot (2 bytes), time; END: time;
- * INSTANT: time, struct; DEFINE: slot, struct; TEXT: pointer; LATE_TEXT: struct.  Times are LEB128
- * differences to the record before. */
+ * A record is a tag byte (kind, flags), then by kind: BEGIN: number (3 bytes), time; END: time;
+ * INSTANT: time, struct; DEFINE: number, struct; TEXT: pointer; LATE_TEXT: struct.  Times are
+ * LEB128 differences to the record before. */
 #ifndef MT_TRACE_SEGMENT_LOG_FORMAT_H
 #define MT_TRACE_SEGMENT_LOG_FORMAT_H
 
@@ -26,7 +26,7 @@ enum {
 	MT_LOG_ESTIMATED = 0x08, /* BEGIN; an END has its flags there */
 };
 
-/* A DEFINE record: what a slot of the dictionary means from here on. */
+/* A DEFINE record: what a number means from here on. */
 struct mt_log_definition {
 	struct mt_log_slice slice;
 	struct mt_source call_source;
@@ -34,7 +34,7 @@ struct mt_log_definition {
 
 enum {
 	MT_LOG_TIME_MAX = 10, /* bytes of a LEB128 time */
-	MT_LOG_RECORD_MAX = 3 + MT_LOG_TIME_MAX +
+	MT_LOG_RECORD_MAX = 4 + MT_LOG_TIME_MAX +
 			    (sizeof(struct mt_log_definition) > sizeof(struct mt_instant)
 				 ? sizeof(struct mt_log_definition)
 				 : sizeof(struct mt_instant)),

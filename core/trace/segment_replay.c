@@ -9,10 +9,10 @@ enum { WINDOW_SIZE = 1 << 16 };
 struct reader {
 	struct mt_segment_log *log;
 	const struct mt_slice_sink *sink;
-	struct mt_log_definition *definitions; /* MT_LOG_SLOTS */
-	uint8_t *window;                       /* WINDOW_SIZE bytes of a log that spilled */
-	const uint8_t *at, *end;               /* what can be read without a refill */
-	uint64_t position;                     /* in the log, of `end` */
+	MT_ARRAY(struct mt_log_definition) definitions; /* by number */
+	uint8_t *window;         /* WINDOW_SIZE bytes of a log that spilled */
+	const uint8_t *at, *end; /* what can be read without a refill */
+	uint64_t position;       /* in the log, of `end` */
 	uint64_t time_ns;
 	uint32_t depth;
 	const char *text;      /* of the next begin or end; NULL: none */
@@ -62,12 +62,12 @@ static uint64_t get_time(struct reader *r)
 	return r->time_ns;
 }
 
-static size_t get_slot(struct reader *r)
+static size_t get_number(struct reader *r)
 {
-	size_t slot = r->at[0] | (size_t)r->at[1] << 8;
+	size_t number = r->at[0] | (size_t)r->at[1] << 8 | (size_t)r->at[2] << 16;
 
-	r->at += 2;
-	return slot;
+	r->at += 3;
+	return number;
 }
 
 static void get_bytes(struct reader *r, void *bytes, size_t count)
@@ -78,7 +78,7 @@ static void get_bytes(struct reader *r, void *bytes, size_t count)
 
 static struct mt_error *replay_begin(struct reader *r, bool estimated)
 {
-	const struct mt_log_definition *definition = &r->definitions[get_slot(r)];
+	const struct mt_log_definition *definition = &r->definitions.items[get_number(r)];
 	const struct mt_log_slice *what = &definition->slice;
 	struct mt_slice *slice = &r->slice;
 
@@ -106,13 +106,25 @@ static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t f
 	return r->sink->ops->end(r->sink->self, &end);
 }
 
+/* Numbers begin anew once there are too many. */
+static struct mt_error *define(struct reader *r)
+{
+	size_t number = get_number(r);
+
+	if (mt_array_reserve(&r->definitions, number + 1))
+		return mt_error_no_memory();
+	if (number >= r->definitions.count)
+		r->definitions.count = number + 1;
+	get_bytes(r, &r->definitions.items[number], sizeof(r->definitions.items[number]));
+	return NULL;
+}
+
 static struct mt_error *replay_record(struct reader *r)
 {
 	uint8_t tag = *r->at++;
 	struct mt_log_late_text late;
 	struct mt_instant instant;
 	uint64_t time_ns;
-	size_t slot;
 
 	switch (tag & MT_LOG_KIND_MASK) {
 	case MT_LOG_BEGIN:
@@ -132,9 +144,7 @@ static struct mt_error *replay_record(struct reader *r)
 		r->text = late.text;
 		return NULL;
 	default:
-		slot = get_slot(r);
-		get_bytes(r, &r->definitions[slot], sizeof(r->definitions[slot]));
-		return NULL;
+		return define(r);
 	}
 }
 
@@ -172,13 +182,12 @@ struct mt_error *mt_segment_log_replay(struct mt_segment_log *log, const struct 
 		r.end = r.at + log->bytes.count;
 		r.position = log->bytes.count;
 	}
-	r.definitions = calloc(MT_LOG_SLOTS, sizeof(*r.definitions));
 	r.window = log->spilled ? malloc(WINDOW_SIZE) : NULL;
-	if (!r.definitions || (log->spilled && !r.window))
+	if (log->spilled && !r.window)
 		error = mt_error_no_memory();
 	else
 		error = replay_all(&r, replay);
-	free(r.definitions);
+	mt_array_deinit(&r.definitions);
 	free(r.window);
 	return error;
 }
