@@ -4,17 +4,19 @@
 
 #include <string.h>
 
-enum { NEXT_CALL_BYTES = 5 /* call rel32 */ };
+enum {
+	NEXT_CALL_BYTES = 5, /* call rel32 */
+	AHEAD = 8,           /* events */
+};
 
 static bool init(struct mt_rebuild *rebuild)
 {
 	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
 
-	if (!rebuild->options.inlines)
-		return true;
-	cs->spans = calloc(MT_CS_SPANS, sizeof(*cs->spans));
-	cs->span_addresses = calloc(MT_CS_SPANS, sizeof(*cs->span_addresses));
-	return cs->spans && cs->span_addresses;
+	cs->calls = calloc(MT_CS_CALLS, sizeof(*cs->calls));
+	if (rebuild->options.inlines)
+		cs->spans = calloc(MT_CS_SPANS, sizeof(*cs->spans));
+	return cs->calls && (cs->spans || !rebuild->options.inlines);
 }
 
 static void deinit(struct mt_rebuild *rebuild)
@@ -25,7 +27,7 @@ static void deinit(struct mt_rebuild *rebuild)
 	mt_array_deinit(&cs->saved);
 	mt_cs_forget_parked(cs);
 	free(cs->spans);
-	free(cs->span_addresses);
+	free(cs->calls);
 }
 
 static void names_changed(struct mt_rebuild *rebuild)
@@ -36,18 +38,41 @@ static void names_changed(struct mt_rebuild *rebuild)
 	if (cs->spans)
 		memset(cs->spans, 0, MT_CS_SPANS * sizeof(*cs->spans));
 	cs->range_size = 0;
+	mt_array_each (frame, &cs->frames)
+		frame->range_size = 0;
+}
+
+static inline struct mt_cs_call *known_call(const struct mt_callstack *cs, uint64_t from,
+					    uint64_t to)
+{
+	return &cs->calls[((from ^ to << 24) * 0x9e3779b97f4a7c15u) >> 50];
 }
 
 /* "call next; pop" asks for the instruction pointer: PT calls it a call, nothing returns. */
-static void call(struct mt_callstack *cs, uint64_t from, uint64_t to)
+static void call_first(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
 	const struct mt_function *function = mt_rebuild_function_at(&cs->base, to);
 
-	if (to - from != NEXT_CALL_BYTES || to == function->start)
-		mt_cs_enter(cs, &(struct mt_entry){.function = function,
-						   .address = to,
-						   .call_site = from,
-						   .return_site = from});
+	if (to - from == NEXT_CALL_BYTES && to != function->start)
+		return;
+
+	uint32_t number = mt_cs_enter(
+	    cs, &(struct mt_entry){
+		    .function = function, .address = to, .call_site = from, .return_site = from});
+	if (number != MT_LOG_SLICES_NONE)
+		*known_call(cs, from, to) =
+		    (struct mt_cs_call){from, to, function, number, cs->base.log.slices.generation};
+}
+
+static void call(struct mt_callstack *cs, uint64_t from, uint64_t to)
+{
+	const struct mt_cs_call *known = known_call(cs, from, to);
+
+	if (known->from == from && known->to == to &&
+	    known->generation == cs->base.log.slices.generation)
+		mt_cs_enter_again(cs, known);
+	else
+		call_first(cs, from, to);
 	mt_cs_arrive(cs, to);
 }
 
@@ -59,7 +84,14 @@ static bool return_as_called(struct mt_callstack *cs, uint64_t to)
 	    !mt_is_next_of(to, top->return_site))
 		return false;
 	mt_cs_pop(cs, 0);
-	mt_cs_arrive(cs, to);
+	top = mt_cs_top(cs);
+	if (to - top->range_start < top->range_size) {
+		cs->range_start = top->range_start;
+		cs->range_size = top->range_size;
+		cs->ip = to;
+	} else {
+		mt_cs_arrive(cs, to);
+	}
 	return true;
 }
 
@@ -136,8 +168,12 @@ static void settle_pending(struct mt_callstack *cs, const struct mt_event *event
 static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
 {
 	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
+	const struct mt_event *end = events + count;
 
-	for (const struct mt_event *event = events; event < events + count; event++) {
+	for (const struct mt_event *event = events; event < end; event++) {
+		/* There are too many calls for the nearest caches. */
+		if (end - event > AHEAD)
+			__builtin_prefetch(known_call(cs, event[AHEAD].from, event[AHEAD].to));
 		mt_rebuild_advance(rebuild, event);
 		cs->time_ns = rebuild->now_ns;
 		if (rebuild->log.pending.count)

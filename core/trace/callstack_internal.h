@@ -20,6 +20,7 @@
 
 enum {
 	MT_CS_SPANS = 2048,
+	MT_CS_CALLS = 16384,
 	MT_CS_PARKED = 16,
 	MT_CS_PARKED_FRAMES = 256, /* more is left to be found anew */
 };
@@ -42,6 +43,10 @@ struct mt_frame {
 	const struct mt_inline *const *chain;
 	uint32_t inlines; /* open slices of chain */
 	uint8_t flags;
+	/* The callstack's range when this frame called the one above it: nothing has changed in
+	 * here when that returns. */
+	uint64_t range_start;
+	uint64_t range_size;
 };
 
 /* How many show it. */
@@ -49,6 +54,20 @@ static inline uint32_t mt_frame_slices(const struct mt_frame *frame)
 {
 	return frame->inlines + !(frame->flags & MT_FRAME_HIDDEN);
 }
+
+struct mt_cs_span {
+	uint64_t address;
+	struct mt_inline_span span; /* around it; its end is 0: not looked up yet */
+};
+
+/* A call as it was made before. */
+struct mt_cs_call {
+	uint64_t from;
+	uint64_t to;
+	const struct mt_function *function;
+	uint32_t number;     /* of its slice in the log, */
+	uint32_t generation; /* in this one of the log's slices */
+};
 
 /* A fiber that does not run. */
 struct mt_parked {
@@ -68,8 +87,8 @@ enum mt_cs_mode {
 
 struct mt_callstack {
 	struct mt_rebuild base;
-	/* Around ip, in one function and one chain of inlined functions: as long as control stays
-	 * in here nothing needs to be done. */
+	/* Around ip, in the top frame's function and one chain of inlined functions: as long as
+	 * control stays in here nothing needs to be done.  Empty: the top frame is another now. */
 	uint64_t range_start;
 	uint64_t range_size;
 	uint64_t ip;      /* the last event's `to` */
@@ -78,8 +97,8 @@ struct mt_callstack {
 	bool inlines;
 	MT_ARRAY(struct mt_frame) frames; /* outermost first */
 
-	struct mt_inline_span *spans; /* MT_CS_SPANS, by address */
-	uint64_t *span_addresses;
+	struct mt_cs_span *spans;                         /* MT_CS_SPANS, by address */
+	struct mt_cs_call *calls;                         /* MT_CS_CALLS, by `from` and `to` */
 	const struct mt_function *cold_part, *cold_whole; /* a pair that was found to match */
 
 	uint64_t hidden_site; /* the branch to a HIDDEN top frame */
@@ -127,7 +146,10 @@ struct mt_entry {
 	uint8_t frame_flags;
 	uint8_t slice_flags;
 };
-void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry);
+/* Returns the number of its slice in the log; MT_LOG_SLICES_NONE: it shows none yet. */
+uint32_t mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry);
+/* The same for one that was entered before, by the same call. */
+void mt_cs_enter_again(struct mt_callstack *cs, const struct mt_cs_call *call);
 void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags);
 /* Until COUNT are left.  More than one at once were unwound. */
 void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags);
@@ -150,7 +172,7 @@ size_t mt_cs_find(struct mt_callstack *cs, const struct mt_function *function, s
 size_t mt_cs_find_return(struct mt_callstack *cs, const struct mt_function *function,
 			 uint64_t address);
 void mt_cs_show_hidden(struct mt_callstack *cs);
-void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice);
+uint32_t mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice);
 void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags);
 
 /* frames_open.c: a rebuild's open_calls(). */

@@ -11,9 +11,9 @@ enum {
 	EXACT_STEPS = 256 /* to look on for the very call once some frame would do */
 };
 
-void mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice)
+uint32_t mt_cs_begin(struct mt_callstack *cs, const struct mt_log_slice *slice)
 {
-	mt_segment_log_begin(&cs->base.log, cs->time_ns, cs->base.estimated, slice);
+	return mt_segment_log_begin(&cs->base.log, cs->time_ns, cs->base.estimated, slice);
 }
 
 void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags)
@@ -23,13 +23,20 @@ void mt_cs_end(struct mt_callstack *cs, uint8_t end_flags)
 
 static bool push(struct mt_callstack *cs, const struct mt_frame *frame)
 {
+	struct mt_frame *caller = mt_cs_top(cs);
+
+	if (caller) {
+		caller->range_start = cs->range_start;
+		caller->range_size = cs->range_size;
+	}
+	cs->range_size = 0;
 	if (!mt_array_push(&cs->frames, *frame))
 		return true;
 	mt_rebuild_out_of_memory(&cs->base);
 	return false;
 }
 
-static void begin_call(struct mt_callstack *cs, const struct mt_entry *entry)
+static uint32_t begin_call(struct mt_callstack *cs, const struct mt_entry *entry)
 {
 	struct mt_log_slice slice = {
 	    .function = entry->function,
@@ -39,7 +46,7 @@ static void begin_call(struct mt_callstack *cs, const struct mt_entry *entry)
 	    .flags = entry->slice_flags,
 	};
 
-	mt_cs_begin(cs, &slice);
+	return mt_cs_begin(cs, &slice);
 }
 
 /* Something happens in a PLT stub after all. */
@@ -56,9 +63,18 @@ void mt_cs_show_hidden(struct mt_callstack *cs)
 			   .slice_flags = top->flags & MT_FRAME_JUMPED ? MT_SLICE_TAIL_CALL : 0,
 		       });
 	top->flags &= (uint8_t) ~(MT_FRAME_HIDDEN | MT_FRAME_JUMPED);
+	cs->range_size = 0; /* was of the whole stub */
 }
 
-void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry)
+void mt_cs_enter_again(struct mt_callstack *cs, const struct mt_cs_call *call)
+{
+	mt_cs_show_hidden(cs);
+	if (push(cs, &(struct mt_frame){.function = call->function, .return_site = call->from}))
+		mt_segment_log_begin_again(&cs->base.log, cs->time_ns, cs->base.estimated,
+					   call->number);
+}
+
+uint32_t mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry)
 {
 	struct mt_frame frame = {
 	    .function = entry->function,
@@ -73,7 +89,8 @@ void mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry)
 		cs->hidden_site = entry->call_site;
 	}
 	if (push(cs, &frame) && !stub)
-		begin_call(cs, entry);
+		return begin_call(cs, entry);
+	return MT_LOG_SLICES_NONE;
 }
 
 static void end_slices(struct mt_callstack *cs, const struct mt_frame *frame, uint8_t end_flags)
@@ -88,6 +105,7 @@ void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags)
 {
 	end_slices(cs, mt_array_last(&cs->frames), end_flags);
 	cs->frames.count--;
+	cs->range_size = 0;
 	if (cs->transaction)
 		mt_cs_touch_top(cs);
 }

@@ -10,13 +10,13 @@ enum { WALK_STEPS = 4096 }; /* spans of one block; more is no sane debug informa
 
 void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span)
 {
-	size_t slot = (address * 0x9e3779b97f4a7c15u) >> 53;
+	struct mt_cs_span *known = &cs->spans[(address * 0x9e3779b97f4a7c15u) >> 53];
 
-	if (cs->span_addresses[slot] != address || !cs->spans[slot].end) {
-		cs->spans[slot] = mt_symbolizer_span_at(cs->base.symbolizer, address);
-		cs->span_addresses[slot] = address;
+	if (known->address != address || !known->span.end) {
+		known->span = mt_symbolizer_span_at(cs->base.symbolizer, address);
+		known->address = address;
 	}
-	*span = cs->spans[slot];
+	*span = known->span;
 }
 
 static void change_chain(struct mt_callstack *cs, struct mt_frame *top,
