@@ -218,55 +218,111 @@ static bool run_other(struct mt_pt_flow *flow)
 	return true;
 }
 
+/* Where a run over linked blocks is, and what it has counted. */
+struct mt_pt_run {
+	struct mt_pt_code_block *block;
+	uint64_t tnt; /* as a query has it */
+	uint32_t left;
+	uint64_t count;
+	uint64_t instructions;
+};
+
+/* Over conditional branches that stay in the place where control is, as far as one TNT has bits:
+ * none is an event, and all have the time of that TNT, so all that counts is how many were taken,
+ * and which one was the last.  Chance has no branch of ours to be wrong about. */
+static inline void run_silent(struct mt_pt_flow *flow, struct mt_pt_run *run)
+{
+	struct mt_pt_code_block *block = run->block, *next, *last = block;
+	const uint64_t place = flow->place;
+	uint64_t tnt = run->tnt, bit = 0;
+	uint32_t left = run->left, taken = 0;
+
+	while (left && block->class == MT_INSN_BRANCH && block->stays && block->place == place &&
+	       (next = block->next[tnt >> 63])) {
+		bit = tnt >> 63;
+		taken += (uint32_t)bit;
+		last = bit ? block : last;
+		run->instructions += block->instructions;
+		tnt <<= 1;
+		left--;
+		block = next;
+	}
+	if (taken) {
+		const uint8_t first_flags = mt_pt_advance_time(flow, mt_pt_now(flow));
+
+		flow->skipped_flags = taken > 1 ? MT_EVENT_TIME_IS_ESTIMATE : first_flags;
+		flow->skipped_from = mt_pt_code_end(last);
+		flow->skipped_to = last->target;
+	}
+	if (left != run->left)
+		flow->is_later = !bit;
+	run->count += run->left - left;
+	run->block = block;
+	run->tnt = tnt;
+	run->left = left;
+}
+
+static inline bool may_run_silent(const struct mt_pt_flow *flow,
+				  const struct mt_pt_code_block *block)
+{
+	return block->stays && block->place == flow->place &&
+	       block->place_size == flow->place_size && !flow->muted && !flow->has_gap &&
+	       !(flow->unsettled && mt_pt_now(flow) > flow->tsc);
+}
+
 /* Over blocks that are linked, as long as bits of TNTs and the return stack tell all that has to be
  * known: what run_block() does there, with what changes at each block in registers.  Returns how
  * many. */
 static uint64_t run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
 	struct mt_pt_query *query = flow->query;
-	struct mt_pt_code_block *block = flow->code.at, *next;
+	struct mt_pt_run run = {.block = flow->code.at, .tnt = query->tnt, .left = query->tnt_left};
 	const struct mt_pt_return *back;
-	uint64_t tnt = query->tnt, count = 0, instructions = 0;
-	uint32_t left = query->tnt_left;
 	int status = 0;
-	bool taken;
 
-	if (!block || block->ip != flow->ip)
+	if (!run.block || run.block->ip != flow->ip)
 		return 0;
-	while (!status && count < max_blocks && mt_pt_flow_has_room(flow)) {
+	while (!status && run.count < max_blocks && mt_pt_flow_has_room(flow)) {
+		struct mt_pt_code_block *block = run.block, *next = NULL;
+		bool taken;
+
 		mt_pt_arrive(flow, block);
 		switch (block->class) {
 		case MT_INSN_BRANCH:
-			if (!left) {
+			if (!run.left) {
 				query->tnt_left = 0;
 				status = mt_pt_query_read_tnt(query);
-				tnt = query->tnt;
-				left = query->tnt_left;
+				run.tnt = query->tnt;
+				run.left = query->tnt_left;
 				if (status < 0)
 					goto out;
 			}
-			taken = tnt >> 63;
+			taken = run.tnt >> 63;
 			next = block->next[taken ? MT_PT_CODE_AWAY : MT_PT_CODE_ON];
 			if (!next)
 				goto out;
+			if (may_run_silent(flow, block)) {
+				run_silent(flow, &run);
+				status = run.left ? 0 : query->behind;
+				continue;
+			}
 			if (taken)
 				mt_pt_jump(flow, block, block->target, mt_pt_now(flow));
 			flow->is_later = !taken;
-			tnt <<= 1;
-			status = --left ? 0 : query->behind;
+			run.tnt <<= 1;
+			status = --run.left ? 0 : query->behind;
 			break;
 		case MT_INSN_RETURN:
 			back = mt_pt_last_return(flow);
-			next = left && tnt >> 63 && back && back->epoch == flow->code.epoch
-				   ? back->call->next[MT_PT_CODE_ON]
-				   : NULL;
+			if (run.left && run.tnt >> 63 && back && back->epoch == flow->code.epoch)
+				next = back->call->next[MT_PT_CODE_ON];
 			if (!next)
 				goto out;
 			mt_pt_drop_return(flow);
 			mt_pt_emit(flow, MT_EVENT_RETURN, mt_pt_code_end(block), next->ip, 0,
 				   mt_pt_now(flow));
-			tnt <<= 1;
-			status = --left ? 0 : query->behind;
+			run.tnt <<= 1;
+			status = --run.left ? 0 : query->behind;
 			break;
 		case MT_INSN_CALL:
 		case MT_INSN_JUMP:
@@ -280,19 +336,19 @@ static uint64_t run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
 		default:
 			goto out;
 		}
-		count++;
-		instructions += block->instructions;
-		block = next;
+		run.count++;
+		run.instructions += block->instructions;
+		run.block = next;
 	}
 out:
-	query->tnt = tnt;
-	query->tnt_left = left;
+	query->tnt = run.tnt;
+	query->tnt_left = run.left;
 	flow->status = status;
-	flow->code.at = block;
-	flow->ip = block->ip;
-	flow->stats.blocks += count;
-	flow->stats.instructions += instructions;
-	return count;
+	flow->code.at = run.block;
+	flow->ip = run.block->ip;
+	flow->stats.blocks += run.count;
+	flow->stats.instructions += run.instructions;
+	return run.count;
 }
 
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks)
