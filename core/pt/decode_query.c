@@ -157,6 +157,22 @@ static int read_ahead(struct mt_pt_query *query)
 			mt_pt_clock_cyc(&query->clock, first >> 3);
 			continue;
 		}
+		if (query->end - query->at > 1) {
+			uint8_t second = query->at[1];
+
+			if (first == 0x59) { /* MTC */
+				query->at += 2;
+				mt_pt_clock_mtc(&query->clock, second);
+				continue;
+			}
+			/* A CYC of two bytes, as it stands where no erratum cuts it short. */
+			if ((first & 7) == 7 && !(second & 1) && !query->config.errata.skd007) {
+				query->at += 2;
+				mt_pt_clock_cyc(&query->clock, first >> 3 | (uint64_t)(second >> 1)
+										<< 5);
+				continue;
+			}
+		}
 		ahead = look(query);
 		if (ahead != MT_PT_AHEAD_NONE)
 			return stand(query, ahead, 0);
