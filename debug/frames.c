@@ -4,6 +4,7 @@
  * Inlined calls that begin where a thread is: they are shown as calls that are still to come, and
  * stepped into without running anything.  At a breakpoint in one, the thread is in it. */
 #include "dwarf/source.h"
+#include "elf/jit_object.h"
 #include "private.h"
 #include "values/call_site.h"
 
@@ -203,6 +204,9 @@ static bool is_main(struct mt_debugger *debugger, const struct mt_debug_frame *f
 	if (strcmp(frame->function, "main") != 0)
 		return false;
 	mapping = mt_space_find(debugger->code, frame->inside);
+	/* Of what a JIT compiler runs: its own is behind that. */
+	if (mapping && strcmp(mapping->path, MT_JIT_OBJECT_PATH) == 0)
+		return false;
 	return !mapping || !mapping->objfile || !mt_objfile_is_rust(mapping->objfile);
 }
 
@@ -236,6 +240,16 @@ static int add_tail_calls(struct mt_debugger *debugger, struct mt_debug_lwp *lwp
 	return 0;
 }
 
+/* UNWOUND is in code of no file, or, NULL, nobody knows how to go on: perhaps it is code that was
+ * made since.  True: it is, and the walk begins anew. */
+static bool leads_elsewhere(struct mt_debugger *debugger, const struct mt_debug_lwp *lwp,
+			    const struct mt_unwind_frame *unwound)
+{
+	if (!unwound && lwp->unwinder.end == MT_UNWIND_OUTERMOST)
+		return false;
+	return mt_debug_see_objects(debugger, unwound ? mt_unwind_inside(unwound) : 0);
+}
+
 const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 					       struct mt_debug_lwp *lwp, unsigned level)
 {
@@ -248,8 +262,10 @@ const struct mt_debug_frame *mt_debug_frame_of(struct mt_debugger *debugger,
 		lwp->unwinding = true;
 	}
 	while (level >= lwp->frame_count) {
-		if (!mt_unwind_next(&lwp->unwinder, &unwound) ||
-		    add_tail_calls(debugger, lwp, &unwound) ||
+		const bool is_there = mt_unwind_next(&lwp->unwinder, &unwound);
+		if (leads_elsewhere(debugger, lwp, is_there ? &unwound : NULL))
+			return mt_debug_frame_of(debugger, lwp, level);
+		if (!is_there || add_tail_calls(debugger, lwp, &unwound) ||
 		    add_all(debugger, lwp, physical(debugger, &unwound)))
 			return NULL;
 		if (is_main(debugger, lwp->frames.items[lwp->frame_count - 1]))

@@ -166,6 +166,7 @@ void mt_debugger_position(struct mt_debugger *debugger, uint64_t address,
 	struct mt_line_range range;
 
 	*out = (struct mt_debug_position){.address = address};
+	mt_debug_see_objects(debugger, address);
 	out->function = mt_space_function_at(debugger->code, address);
 	if (out->function && out->function->kind == MT_FUNCTION_UNKNOWN)
 		out->function = NULL;

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "debugger.h"
 #include "dwarf/source.h"
+#include "process/jit_list.h"
 #include "ptrace/guardian.h"
 #include "ptrace/registers.h"
 
@@ -201,7 +202,9 @@ struct mt_debugger {
 	struct mt_space_pool *pool;
 	struct mt_space *code; /* executable mappings; before the program runs, all of its file */
 	struct mt_objfile *vdso;
-	uint64_t loader_break; /* where the dynamic loader reports libraries; 0: not known */
+	struct mt_jit_list *objects; /* of `code`, in memory; NULL: not sought yet */
+	bool objects_seen;           /* since threads ran last */
+	uint64_t loader_break;       /* where the dynamic loader reports libraries; 0: not known */
 
 	struct mt_expr_program *expressions;
 	struct mt_debug_context nowhere; /* without a process */
@@ -268,6 +271,14 @@ struct mt_error *mt_debug_space_of_file(struct mt_debugger *debugger);
 /* The present mappings. */
 struct mt_error *mt_debug_space_of_process(struct mt_debugger *debugger);
 void mt_debug_space_deinit(struct mt_debugger *debugger);
+
+/* objects.c */
+/* ADDRESS may be in code of an object file that the program has registered in memory: looks for
+ * those.  True: `code` has changed, and frames are forgotten. */
+bool mt_debug_see_objects(struct mt_debugger *debugger, uint64_t address);
+void mt_debug_forget_objects(struct mt_debugger *debugger);
+
+/* space.c */
 bool mt_debug_line_at(struct mt_debugger *debugger, uint64_t address, struct mt_line_range *out);
 /* The name as the compiler was given it. */
 const char *mt_debug_file_name(struct mt_debugger *debugger, uint64_t address, const char *file);

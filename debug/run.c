@@ -64,6 +64,7 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 		lwp->passed = 0;
 	mt_debug_watch_insert(debugger, lwp);
 	lwp->state = MT_DEBUG_LWP_RUNNING;
+	debugger->objects_seen = false;
 	lwp->entered = 0;
 	lwp->signal = 0;
 	lwp->has_registers = false;

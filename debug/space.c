@@ -16,6 +16,7 @@ static struct mt_error *begin_space(struct mt_debugger *debugger, pid_t pid)
 	mt_debug_forget_conditions(debugger);
 	mt_debug_watch_forget_exprs(debugger);
 	mt_expr_program_set_space(debugger->expressions, code);
+	mt_debug_forget_objects(debugger);
 	mt_space_destroy(debugger->code);
 	debugger->code = code;
 	mt_debugger_forget_frames(debugger);
@@ -31,6 +32,7 @@ struct mt_error *mt_debug_space_init(struct mt_debugger *debugger)
 
 void mt_debug_space_deinit(struct mt_debugger *debugger)
 {
+	mt_debug_forget_objects(debugger);
 	mt_expr_program_destroy(debugger->expressions);
 	mt_space_destroy(debugger->code);
 	mt_space_pool_destroy(debugger->pool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "decode/processes.h"
+#include "decode/processes_private.h"
 
 #include "decode/kernel_code.h"
 #include "perf/recording_writer.h"
@@ -10,20 +10,6 @@
 #include <unistd.h>
 
 #define KERNEL_PID (-1)
-
-struct mt_processes {
-	struct mt_recording *recording;
-	const struct mt_decode_options *options;
-	struct mt_decode_files *files;
-	struct mt_call_sites *call_sites;
-	struct mt_space *kernel;
-	struct mt_pt_image_cache *images;
-	struct mt_process *by_pid;
-	struct mt_process_thread *by_tid;
-	struct mt_cpu_timeline *by_cpu;
-	bool made_here;                 /* on the kernel that runs now */
-	MT_ARRAY(const char *) missing; /* paths whose problem was logged */
-};
 
 /* uthash with HASH_NONFATAL_OOM leaves hh.tbl NULL when it could not add. */
 #define add_or_free(head, field, item)                                                             \
@@ -49,6 +35,22 @@ static struct mt_error *epoch_begin(struct mt_processes *processes, struct mt_pr
 		    : mt_space_create(processes->files->pool, process->pid, &epoch->space));
 	mt_space_symbolizer_init(&epoch->symbolizer, epoch->space, processes->kernel,
 				 !processes->options->no_inlines, processes->call_sites);
+	return NULL;
+}
+
+struct mt_error *mt_process_split(struct mt_processes *processes, struct mt_process *process,
+				  uint64_t time_ns)
+{
+	const struct mt_epoch *like = mt_process_epoch_at(process, time_ns);
+	size_t at = process->epochs.count;
+
+	if (like->begin_ns >= time_ns)
+		return NULL;
+	mt_try(epoch_begin(processes, process, time_ns, like->space));
+	struct mt_epoch *epoch = process->epochs.items[at];
+	for (; process->epochs.items[at - 1]->begin_ns > time_ns; at--)
+		process->epochs.items[at] = process->epochs.items[at - 1];
+	process->epochs.items[at] = epoch;
 	return NULL;
 }
 
@@ -190,6 +192,7 @@ static struct mt_error *on_comm(struct mt_processes *processes, const struct mt_
 	mt_try(process_find(processes, record->pid, &process));
 	if (!mt_space_mapping_count(latest(process)->space))
 		return NULL;
+	mt_process_end_objects(process, record->time_ns);
 	mt_try(epoch_begin(processes, process, record->time_ns, NULL));
 	latest(process)->exec = true;
 	return NULL;
@@ -240,6 +243,11 @@ static struct mt_error *on_switch(struct mt_processes *processes, const struct m
 	return thread_of(processes, record) ? NULL : mt_error_no_memory();
 }
 
+static bool is_note(const char *name, enum mt_recording_note note)
+{
+	return name && strcmp(name, mt_recording_note_names[note]) == 0;
+}
+
 static struct mt_error *on_sample(struct mt_processes *processes, const struct mt_sideband *record)
 {
 	const char *name = mt_recording_event_name(processes->recording, record->sample.event);
@@ -249,9 +257,17 @@ static struct mt_error *on_sample(struct mt_processes *processes, const struct m
 		return mt_error_no_memory();
 	if (record->sample.stack.size)
 		return NULL;
+	const bool is_object = is_note(name, MT_NOTE_OBJECT);
+	if (is_object || is_note(name, MT_NOTE_OBJECT_GONE)) {
+		struct mt_process *process;
+
+		mt_try(process_find(processes, record->pid, &process));
+		return is_object ? mt_process_note_object(process, record)
+				 : mt_process_note_object_gone(process, record);
+	}
 	/* Notes of side tracks are many, and nothing to the calls. */
-	for (int note = MT_NOTE_FIRST_SIDE; name && note < MT_NOTE_COUNT; note++)
-		if (strcmp(name, mt_recording_note_names[note]) == 0)
+	for (int note = MT_NOTE_FIRST_SIDE; note < MT_NOTE_COUNT; note++)
+		if (is_note(name, note))
 			return NULL;
 	return mt_array_push(&thread->notes, record) ? mt_error_no_memory() : NULL;
 }
@@ -279,16 +295,6 @@ static struct mt_error *on_record(struct mt_processes *processes, const struct m
 	}
 }
 
-/* The path of what perf record --kcore kept of the kernel under NAME.  False: nothing. */
-static bool kept_of_kernel(const struct mt_processes *processes, const char *name, char *path,
-			   size_t size)
-{
-	const char *directory = mt_recording_info(processes->recording)->kcore_dir;
-
-	return directory && snprintf(path, size, "%s/%s", directory, name) < (int)size &&
-	       access(path, R_OK) == 0;
-}
-
 /* Symbols that no mapping brings: the kernel's, and those that a JIT compiler wrote down. */
 static struct mt_error *add_other_symbols(struct mt_processes *processes)
 {
@@ -296,7 +302,7 @@ static struct mt_error *add_other_symbols(struct mt_processes *processes)
 	char kept[PATH_MAX];
 	struct mt_error *error = NULL;
 
-	if (!kallsyms && kept_of_kernel(processes, "kallsyms", kept, sizeof(kept)))
+	if (!kallsyms && mt_processes_kept_of_kernel(processes, "kallsyms", kept, sizeof(kept)))
 		kallsyms = kept;
 	else if (!kallsyms && processes->made_here)
 		kallsyms = "/proc/kallsyms";
@@ -306,9 +312,11 @@ static struct mt_error *add_other_symbols(struct mt_processes *processes)
 		mt_log(processes->options->log, MT_LOG_WARNING, "%s", mt_error_message(error));
 		mt_error_destroy(error);
 	}
-	for (struct mt_process *process = processes->by_pid; process; process = process->hh.next)
+	for (struct mt_process *process = processes->by_pid; process; process = process->hh.next) {
+		mt_try(mt_process_place_objects(processes, process));
 		mt_array_each (epoch, &process->epochs)
 			mt_try(mt_space_add_made((*epoch)->space));
+	}
 	return NULL;
 }
 
@@ -391,6 +399,7 @@ void mt_processes_destroy(struct mt_processes *processes)
 			free(*epoch);
 		}
 		mt_array_deinit(&process->epochs);
+		mt_process_forget_objects(process);
 		free(process);
 	}
 	HASH_ITER (hh, processes->by_tid, thread, next_thread) {
@@ -424,66 +433,4 @@ struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t 
 			high = middle;
 	}
 	return process->epochs.items[low - 1];
-}
-
-/* Code that cannot be read is shown as gaps where it ran; its cause is logged once.  Takes the
- * error. */
-static void complain(struct mt_processes *processes, const char *path, struct mt_error *error)
-{
-	bool known = !error;
-
-	mt_array_each (other, &processes->missing)
-		known = known || strcmp(*other, path) == 0;
-	if (!known && !mt_array_push(&processes->missing, path))
-		mt_log(processes->options->log, MT_LOG_WARNING, "calls in %s are missing: %s", path,
-		       mt_error_message(error));
-	mt_error_destroy(error);
-}
-
-static struct mt_error *image_add_mapping(struct mt_processes *processes, struct mt_pt_image *image,
-					  const struct mt_mapping *mapping)
-{
-	const char *path = mapping->objfile ? mt_objfile_code_path(mapping->objfile) : NULL;
-
-	if (path && mapping->objfile == processes->files->vdso)
-		path = processes->files->vdso_path;
-	if (!path)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "%s",
-				    mapping->path[0] == '/' && mapping->path[1] != '/' &&
-					    mapping->problem
-					? mapping->problem
-					: "its code was not recorded, and is not in a file");
-	return mt_pt_image_add(image, path, mapping->offset, mapping->end - mapping->start,
-			       mapping->start);
-}
-
-struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)
-{
-	char kcore[PATH_MAX];
-
-	if (epoch->image)
-		return epoch->image;
-
-	struct mt_error *error = mt_pt_image_create(processes->images, &epoch->image);
-	if (error) {
-		mt_error_destroy(error);
-		return NULL;
-	}
-	for (size_t i = 0; i < mt_space_mapping_count(epoch->space); i++) {
-		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
-
-		complain(processes, mapping->path,
-			 image_add_mapping(processes, epoch->image, mapping));
-	}
-	bool is_kept = kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
-	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
-		complain(processes, "[kernel]",
-			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
-					    processes->kernel));
-	return epoch->image;
-}
-
-uint32_t mt_processes_missing_files(const struct mt_processes *processes)
-{
-	return (uint32_t)processes->missing.count;
 }

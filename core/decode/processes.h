@@ -23,9 +23,20 @@ struct mt_epoch {
 	struct mt_pt_image *image; /* made at its first use */
 };
 
+/* An object file that was registered in its memory. */
+struct mt_process_object {
+	uint64_t number;
+	uint64_t since_ns, until_ns; /* it may have been there */
+	uint64_t seen_ns;            /* last; where it went */
+	uint64_t size;
+	MT_ARRAY(uint8_t) bytes;
+};
+
 struct mt_process {
 	int pid;
 	MT_ARRAY(struct mt_epoch *) epochs; /* at least one, by time */
+	MT_ARRAY(struct mt_process_object) objects;
+	size_t first_object; /* of its program */
 	UT_hash_handle hh;
 };
 

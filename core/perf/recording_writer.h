@@ -29,6 +29,10 @@
  *   ADDR = 1 for its result, RAW = the argument's name, a letter (trace/recorded_values.h, enum
  *   mt_value_form) with the type's size in bytes, and of an enumeration its enumerators and their
  * numbers, each with a NUL at its end, then more NULs
+ * - mtrace:object: a piece of an object file that was registered for GDB (process/jit_list.h), as
+ *   it was settled: WEIGHT = its number in the process, ADDR = where in the file the piece begins,
+ *   RAW = a struct mt_object_piece, the bytes, then zeros; mtrace:object-gone: it is registered no
+ *   more, WEIGHT = its number, ADDR = when it was last seen, in ns
  * - mtrace:missed: older events of the kernel than this time were overwritten
  *
  * and call events (trace/event.h), with IP = `to`, ADDR = `from`, the stack pointer, and of a call
@@ -87,7 +91,9 @@ enum mt_recording_note {
 	MT_NOTE_OPEN_CALL,
 	MT_NOTE_OWN_STACK, /* `address`: right above the thread's own stack, of `weight` bytes at
 			      most */
-	MT_NOTE_OFF_CPU,   /* from here on those of side tracks */
+	MT_NOTE_OBJECT,
+	MT_NOTE_OBJECT_GONE,
+	MT_NOTE_OFF_CPU, /* from here on those of side tracks */
 	MT_NOTE_ON_CPU,
 	MT_NOTE_FAULT,
 	MT_NOTE_SYSCALL,
@@ -100,6 +106,14 @@ enum mt_recording_note {
 	MT_NOTE_COUNT,
 	MT_NOTE_FIRST_SIDE = MT_NOTE_OFF_CPU
 };
+
+/* Of a file of SIZE bytes that had not been there yet at SINCE_NS; BYTES behind this are its. */
+struct mt_object_piece {
+	uint64_t since_ns;
+	uint64_t size;
+	uint32_t bytes, zero;
+};
+#define MT_OBJECT_PIECE_BYTES 4000u /* at the most */
 
 enum mt_off_cpu {
 	MT_OFF_CPU_PREEMPTED = 0,

@@ -11,6 +11,7 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
     [MT_NOTE_COUNTER] = "mtrace:counter",     [MT_NOTE_MARK] = "mtrace:mark",
     [MT_NOTE_MISSED] = "mtrace:missed",       [MT_NOTE_VALUE_IS] = "mtrace:value-is",
     [MT_NOTE_OPEN_CALL] = "mtrace:open-call", [MT_NOTE_OWN_STACK] = "mtrace:own-stack",
+    [MT_NOTE_OBJECT] = "mtrace:object",       [MT_NOTE_OBJECT_GONE] = "mtrace:object-gone",
     [MT_NOTE_SPAN] = "mtrace:span",           [MT_NOTE_SPAN_END] = "mtrace:span-end",
 };
 

@@ -29,6 +29,9 @@ void mt_pt_image_destroy(struct mt_pt_image *image); /* NULL is fine */
  * (the file ends before the mapping begins); NO_MEMORY. */
 struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, uint64_t offset,
 				 uint64_t size, uint64_t address);
+/* The same of bytes in memory, which must outlive the image.  Errors: NO_MEMORY. */
+struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t *bytes,
+				       uint64_t size, uint64_t address);
 
 /* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
 struct mt_pt_piece {

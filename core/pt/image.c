@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ struct mapping {
 	uint64_t begin;
 	uint64_t size;
 	int isid;
+	const uint8_t *bytes; /* instead of a section; NULL: none */
 };
 
 struct mt_pt_image {
@@ -120,6 +122,16 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
 }
 
+struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t *bytes,
+				       uint64_t size, uint64_t address)
+{
+	const struct mapping mapping = {.begin = address, .size = size, .bytes = bytes};
+
+	if (!size || size > UINT64_MAX - address)
+		return NULL;
+	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
+}
+
 uint64_t mt_pt_image_id(const struct mt_pt_image *image)
 {
 	return image->id;
@@ -152,6 +164,13 @@ size_t mt_pt_image_read(const struct mt_pt_image *image, uint64_t address, uint8
 	     newer++)
 		if (newer->begin > address && newer->begin - address < size)
 			size = newer->begin - address;
+	if (mapping->bytes) {
+		const uint64_t skip = address - mapping->begin;
+
+		size = size < mapping->size - skip ? size : mapping->size - skip;
+		memcpy(bytes, mapping->bytes + skip, size);
+		return size;
+	}
 	int status = pt_iscache_read(image->cache->sections, bytes, size, mapping->isid, address);
 	return status < 0 ? 0 : (size_t)status;
 }

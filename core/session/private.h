@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "elf/probe.h"
 #include "kernel/event_set.h"
+#include "process/jit_list.h"
 #include "session/session.h"
 #include "session/tracks.h"
 #include "session/trigger_spec.h"
@@ -92,6 +93,8 @@ struct mt_session_process {
 	struct mt_expr_program *program; /* of that */
 	MT_ARRAY(struct mt_session_gate) gates;
 	MT_ARRAY(struct mt_session_value_set) value_sets;
+	struct mt_jit_list *objects;            /* registered for GDB; NULL: there is no list */
+	uint64_t objects_ns;                    /* when they were looked at last; 0: never */
 	bool has_header;                        /* a file with the functions of mtrace.h came */
 	unsigned goid_offset;                   /* in Go's runtime.g; 0: types tell */
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
@@ -328,6 +331,16 @@ bool mt_session_may_have(const struct mt_session_trigger *trigger,
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
 					    const struct mt_expr_frame *frame, enum mt_words words,
 					    struct mt_session_value_list *out);
+
+/* objects.c */
+/* A file was mapped at MAP: if it has a list of object files in memory (process/jit_list.h), that
+ * is looked at from now on.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_see_objects(struct mt_session_process *process,
+					struct mt_objfile *objfile, const struct mt_map *map);
+/* What came and went in them since the last time goes into the recording.  Errors: the writer's. */
+struct mt_error *mt_session_put_objects(struct mt_session *session);
+/* The process runs another program. */
+void mt_session_forget_objects(struct mt_session_process *process);
 
 /* death.c */
 /* THREAD is at the entry of a function by which Go's runtime ends the program: appends why, as the

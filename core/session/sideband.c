@@ -69,6 +69,8 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 			if (!error)
 				error = mt_session_see_goroutines(walk->session, walk->process,
 								  objfile);
+			if (!error)
+				error = mt_session_see_objects(walk->process, objfile, map);
 		}
 		mt_objfile_unref(objfile);
 		if (error)
@@ -219,6 +221,7 @@ struct mt_error *mt_session_put_names(struct mt_session *session)
 	struct mt_session_thread *thread, *next;
 
 	mt_try(mt_session_put_made(session));
+	mt_try(mt_session_put_objects(session));
 	HASH_ITER (hh, session->threads, thread, next)
 		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	return NULL;

@@ -174,6 +174,8 @@ static struct mt_error *check_triggers(struct mt_session *session, struct mt_ses
 	/* Who sees each instruction needs no report of the loader's. */
 	if (!session->has_bound && news->pc == thread->process->entry)
 		mt_try(mt_session_bind_conditions(session, thread->process));
+	if (thread->process->objects && mt_jit_list_changes_at(thread->process->objects, news->pc))
+		mt_try(mt_session_put_objects(session));
 	return news->pc != thread->hit_pc && mt_session_has_site(thread->process, news->pc)
 		   ? hit(session, thread, news)
 		   : NULL;
@@ -343,6 +345,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->watch_sites.count = 0;
 	process->probes.count = 0;
 	process->loader = 0;
+	mt_session_forget_objects(process);
 	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
@@ -354,8 +357,10 @@ static struct mt_error *end_thread(struct mt_session *session, struct mt_session
 				   int status)
 {
 	/* It is among the last that can be asked. */
-	if (thread->lwp == thread->process->pid)
+	if (thread->lwp == thread->process->pid) {
 		mt_try(mt_session_put_made(session));
+		mt_try(mt_session_put_objects(session));
+	}
 	mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 	mt_try(mt_session_put_end(session, thread, status, mt_session_now(session)));

@@ -39,6 +39,7 @@ void mt_session_remove_process(struct mt_session *session, struct mt_session_pro
 	HASH_DEL(session->processes, process);
 	mt_array_deinit(&process->maps);
 	mt_session_forget_sites(process);
+	mt_session_forget_objects(process);
 	mt_array_deinit(&process->sites);
 	mt_array_deinit(&process->watch_sites);
 	mt_array_deinit(&process->probes);

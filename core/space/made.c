@@ -4,6 +4,7 @@
  * functions, and its strings, belong to the pool. */
 #include "space/private.h"
 
+#include "elf/jit_object.h"
 #include "elf/jitdump.h"
 #include "elf/objfile_private.h"
 
@@ -224,7 +225,8 @@ struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path)
 static const char *program_of(const struct mt_space *space)
 {
 	for (size_t i = 0; i < space->count; i++)
-		if (space->entries[i].image)
+		if (space->entries[i].image &&
+		    strcmp(space->entries[i].mapping.path, MT_JIT_OBJECT_PATH) != 0)
 			return mt_path_name(space->entries[i].mapping.path);
 	return "?";
 }
@@ -234,7 +236,8 @@ const struct mt_function *mt_space_made_at(struct mt_space *space, uint64_t addr
 	const struct mt_space_entry *entry = mt_space_entry_at(space, address);
 	char name[NAME_MAX + 16];
 
-	if (!entry || strcmp(entry->mapping.path, MT_SPACE_NO_FILE) != 0)
+	if (!entry || (strcmp(entry->mapping.path, MT_SPACE_NO_FILE) != 0 &&
+		       strcmp(entry->mapping.path, MT_JIT_OBJECT_PATH) != 0))
 		return NULL;
 	snprintf(name, sizeof(name), "[JIT: %s]", program_of(space));
 	const struct mt_hole_key key = {.end = UINT64_MAX,

@@ -61,6 +61,7 @@ void mt_space_pool_destroy(struct mt_space_pool *pool)
 		release(pool->guests.items[i]);
 	mt_array_deinit(&pool->guests);
 	mt_space_pool_drop_tables(pool);
+	mt_space_pool_drop_objects(pool);
 	HASH_CLEAR(hh, pool->made);
 	HASH_CLEAR(hh, pool->texts);
 	HASH_CLEAR(hh, pool->files);
@@ -139,9 +140,8 @@ const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, 
 
 struct mt_error *mt_space_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile)
 {
-	mt_array_each (known, &pool->guests)
-		if (*known == objfile)
-			return NULL;
+	if (objfile->function_count == &pool->function_count)
+		return NULL;
 	if (mt_array_push(&pool->guests, objfile))
 		return mt_error_no_memory();
 	mt_objfile_number_by(mt_objfile_ref(objfile), &pool->function_count);

@@ -57,6 +57,15 @@ struct mt_space_pool_made {
 	UT_hash_handle hh;
 };
 
+/* An object file that was read out of a process: the same bytes are the same one. */
+struct mt_space_pool_object {
+	struct mt_object_key {
+		uint64_t size, sum;
+	} key;
+	struct mt_objfile *objfile; /* NULL: it cannot be read */
+	UT_hash_handle hh;
+};
+
 /* The symbols that a file had when it was read. */
 struct mt_space_pool_table {
 	const char *path;
@@ -82,6 +91,7 @@ struct mt_space_pool {
 	struct mt_hole *holes;
 	struct mt_space_pool_made *made;
 	struct mt_space_pool_table *tables; /* by path, the newest of each */
+	struct mt_space_pool_object *objects;
 	struct mt_log log;
 	struct { /* opened by others: the vDSO */
 		struct mt_objfile **items;
@@ -92,6 +102,8 @@ struct mt_space_pool {
 
 /* made.c */
 void mt_space_pool_drop_tables(struct mt_space_pool *pool);
+/* objects.c */
+void mt_space_pool_drop_objects(struct mt_space_pool *pool);
 
 /* All of these return NULL without memory. */
 const char *mt_space_pool_text(struct mt_space_pool *pool, const char *text);

@@ -55,6 +55,11 @@ struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_ma
 struct mt_error *mt_space_add_made(struct mt_space *space);
 /* The same, of one file, whose name tells which of them it is. */
 struct mt_error *mt_space_add_made_file(struct mt_space *space, const char *path);
+/* An object file that a JIT compiler has registered in memory, as it was settled
+ * (elf/jit_object.h): its code lies where it says, but where a file is mapped.  Garbled ones are
+ * left out. Errors: NO_MEMORY. */
+struct mt_error *mt_space_add_object(struct mt_space *space, const uint8_t *bytes, size_t size);
+void mt_space_drop_objects(struct mt_space *space); /* all of those */
 /* Kernel symbols in the format of /proc/kallsyms.  Errors: as opening; NO_MEMORY. */
 struct mt_error *mt_space_add_kallsyms(struct mt_space *space, const char *path);
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The code of what was mapped, for who follows branches through it. */
+#include "decode/processes_private.h"
+
+#include "decode/kernel_code.h"
+#include "elf/jit_object.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool mt_processes_kept_of_kernel(const struct mt_processes *processes, const char *name, char *path,
+				 size_t size)
+{
+	const char *directory = mt_recording_info(processes->recording)->kcore_dir;
+
+	return directory && snprintf(path, size, "%s/%s", directory, name) < (int)size &&
+	       access(path, R_OK) == 0;
+}
+
+/* Code that cannot be read is shown as gaps where it ran; its cause is logged once.  Takes the
+ * error. */
+static void complain(struct mt_processes *processes, const char *path, struct mt_error *error)
+{
+	bool known = !error;
+
+	mt_array_each (other, &processes->missing)
+		known = known || strcmp(*other, path) == 0;
+	if (!known && !mt_array_push(&processes->missing, path))
+		mt_log(processes->options->log, MT_LOG_WARNING, "calls in %s are missing: %s", path,
+		       mt_error_message(error));
+	mt_error_destroy(error);
+}
+
+/* Its own bytes, and what its last page has behind them. */
+static struct mt_error *image_add_object(struct mt_pt_image *image,
+					 const struct mt_mapping *mapping)
+{
+	size_t size = 0;
+	const uint8_t *bytes =
+	    mt_objfile_bytes(mapping->objfile, mapping->start - mapping->bias, &size);
+
+	return bytes ? mt_pt_image_add_bytes(image, bytes, size, mapping->start) : NULL;
+}
+
+static struct mt_error *image_add_mapping(struct mt_processes *processes, struct mt_pt_image *image,
+					  const struct mt_mapping *mapping)
+{
+	const char *path = mapping->objfile ? mt_objfile_code_path(mapping->objfile) : NULL;
+
+	if (mapping->objfile && strcmp(mapping->path, MT_JIT_OBJECT_PATH) == 0)
+		return image_add_object(image, mapping);
+	if (path && mapping->objfile == processes->files->vdso)
+		path = processes->files->vdso_path;
+	if (!path)
+		return mt_error_new(MT_ERROR_NOT_FOUND, "%s",
+				    mapping->path[0] == '/' && mapping->path[1] != '/' &&
+					    mapping->problem
+					? mapping->problem
+					: "its code was not recorded, and is not in a file");
+	return mt_pt_image_add(image, path, mapping->offset, mapping->end - mapping->start,
+			       mapping->start);
+}
+
+struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)
+{
+	char kcore[PATH_MAX];
+
+	if (epoch->image)
+		return epoch->image;
+
+	struct mt_error *error = mt_pt_image_create(processes->images, &epoch->image);
+	if (error) {
+		mt_error_destroy(error);
+		return NULL;
+	}
+	for (size_t i = 0; i < mt_space_mapping_count(epoch->space); i++) {
+		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
+
+		complain(processes, mapping->path,
+			 image_add_mapping(processes, epoch->image, mapping));
+	}
+	bool is_kept = mt_processes_kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
+	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
+		complain(processes, "[kernel]",
+			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
+					    processes->kernel));
+	return epoch->image;
+}
+
+uint32_t mt_processes_missing_files(const struct mt_processes *processes)
+{
+	return (uint32_t)processes->missing.count;
+}
