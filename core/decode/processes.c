@@ -434,3 +434,8 @@ struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t 
 	}
 	return process->epochs.items[low - 1];
 }
+
+struct mt_space_pool *mt_processes_pool(const struct mt_processes *processes)
+{
+	return processes->files->pool;
+}

@@ -5,11 +5,79 @@
 
 #include <stdlib.h>
 
+struct python_note {
+	const char *name, *file;
+	uint32_t first_line, line;
+};
+
+static struct python_note next_python(const char **at, const char *end)
+{
+	struct python_note note = {.name = mt_decode_next_string(at, end)};
+	char *behind;
+
+	note.file = mt_decode_next_string(at, end);
+	const char *lines = mt_decode_next_string(at, end);
+	note.first_line = (uint32_t)strtoul(lines, &behind, 10);
+	note.line = (uint32_t)strtoul(behind, NULL, 10);
+	return note;
+}
+
+/* False: no memory. */
+static bool make_python(struct mt_decode_run *run, const struct python_note *note,
+			struct mt_python_call *out)
+{
+	struct mt_arena *arena = &run->values.arena;
+
+	out->function = mt_space_pool_python_function(mt_processes_pool(run->processes), note->name,
+						      note->file, note->first_line);
+	if (!*note->file)
+		return out->function;
+	out->at = (struct mt_source){.file = note->file, .line = note->line};
+	out->where = note->line ? mt_arena_format(arena, "at %s:%u", note->file, note->line)
+				: mt_arena_format(arena, "at %s", note->file);
+	return out->function && out->where;
+}
+
+/* See mt_session_append_python(). */
+static struct mt_error *read_python(struct mt_decode_run *run, const char *at, const char *end,
+				    struct mt_recorded_open_call *call)
+{
+	char *behind;
+	const unsigned long left_out = strtoul(mt_decode_next_string(&at, end), &behind, 10);
+	const unsigned long count = strtoul(behind, NULL, 10);
+	MT_ARRAY(struct mt_python_call) calls = {0};
+	bool failed = false;
+
+	if (left_out) {
+		const struct python_note note = {
+		    .name = mt_arena_format(&run->values.arena, "[%lu more functions in Python]",
+					    left_out),
+		    .file = ""};
+		struct mt_python_call others = {0};
+
+		failed = !note.name || !make_python(run, &note, &others) ||
+			 mt_array_push(&calls, others);
+	}
+	for (unsigned long i = 0; i < count && at < end && !failed; i++) {
+		const struct python_note note = next_python(&at, end);
+		struct mt_python_call one = {0};
+
+		failed = !make_python(run, &note, &one) || mt_array_push(&calls, one);
+	}
+	call->python_count = calls.count;
+	if (calls.count && !failed)
+		call->python = mt_arena_copy(&run->values.arena, calls.items,
+					     calls.count * sizeof(*calls.items));
+	mt_array_deinit(&calls);
+	return failed || (call->python_count && !call->python) ? mt_error_no_memory() : NULL;
+}
+
 static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt_sideband *note)
 {
 	const char *at = (const char *)note->sample.raw;
-	const char *text = mt_decode_next_string(&at, at + note->sample.raw_size);
-	const struct mt_recorded_open_call call = {
+	const char *const end = at + note->sample.raw_size;
+	const char *text = mt_decode_next_string(&at, end);
+	struct mt_recorded_open_call call = {
 	    .tid = note->tid,
 	    .snapshot = (uint32_t)note->sample.weight,
 	    .function = note->sample.ip,
@@ -17,6 +85,7 @@ static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt
 	    .arguments = *text ? text : NULL,
 	};
 
+	mt_try(read_python(run, at, end, &call));
 	return mt_array_push(&run->values.open_calls, call) ? mt_error_no_memory() : NULL;
 }
 

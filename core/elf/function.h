@@ -22,6 +22,8 @@ enum mt_function_kind {
 	MT_FUNCTION_UNKNOWN, /* no FDE either: "[libx.so]", "[kernel]" or "[unknown]"; the range
 			      * is what is known to hold nothing else */
 	MT_FUNCTION_INLINED, /* the subject of DW_TAG_inlined_subroutine; start = end = 0 */
+	MT_FUNCTION_PYTHON,  /* in Python, by its qualified name; the module is its file; start =
+			      * end = 0 */
 };
 
 #define MT_FUNCTION_SIGNAL_RETURN 0x1 /* its FDE has the `S` augmentation: __restore_rt */

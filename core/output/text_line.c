@@ -208,7 +208,8 @@ static void put_notes(struct mt_str *out, const struct mt_text_entry *entry)
 	    {slice->kind == MT_SLICE_INLINED, "inlined"},
 	    {slice->flags & MT_SLICE_TAIL_CALL, "tail call"},
 	    {slice->flags & MT_SLICE_HANDLER, "signal handler"},
-	    {slice->flags & MT_SLICE_INFERRED, "inferred"},
+	    {slice->flags & MT_SLICE_INFERRED && !(slice->flags & MT_SLICE_PYTHON), "inferred"},
+	    {slice->flags & MT_SLICE_PYTHON, "Python"},
 	    {entry->end_flags & MT_SLICE_END_UNWOUND, "unwound"},
 	    {entry->end_flags & MT_SLICE_END_LOST, "end lost"},
 	};

@@ -29,6 +29,11 @@
  *   ADDR = 1 for its result, RAW = the argument's name, a letter (trace/recorded_values.h, enum
  *   mt_value_form) with the type's size in bytes, and of an enumeration its enumerators and their
  * numbers, each with a NUL at its end, then more NULs
+ * - mtrace:open-call: a call that is open at the end of the snapshot WEIGHT (0: of one without a
+ *   number): IP = in its function, ADDR = where its return address lies, RAW = its arguments; of an
+ *   interpreter of Python's loop also "1 2", how many functions that it ran are left out, and how
+ *   many follow, outermost first: name, file, "1 2", its first line and the one where it stands;
+ *   each with a NUL at its end, then more NULs
  * - mtrace:object: a piece of an object file that was registered for GDB (process/jit_list.h), as
  *   it was settled: WEIGHT = its number in the process, ADDR = where in the file the piece begins,
  *   RAW = a struct mt_object_piece, the bytes, then zeros; mtrace:object-gone: it is registered no

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define TEXT_MAX       (PATH_MAX - 1)
-#define MOST_RAW_BYTES 4092
+#define MOST_RAW_BYTES 60000 /* of 16 bits for all of a record */
 
 void mt_writer_begin(struct mt_recording_writer *writer, uint32_t type, uint16_t misc)
 {

@@ -165,7 +165,8 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 		mt_try(number_of_slice(log, slice, &item.name));
 		item.depth |= slice->kind == MT_SLICE_GAP ? MT_CALL_LOST : 0;
 		/* Not of a thread's first function, whose call nobody sees. */
-		if (slice->flags & MT_SLICE_INFERRED && item.depth)
+		if (slice->flags & MT_SLICE_INFERRED && !(slice->flags & MT_SLICE_PYTHON) &&
+		    item.depth)
 			log->threads.items[log->current - 1].thread.began_before = true;
 		mt_try(put(log, item));
 	}

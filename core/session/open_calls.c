@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Arguments of the calls that are open in a thread at its end: its stack is unwound while it stands
- * still, and each frame's parameters are read by what DWARF says of them there.  Nothing of it is
- * ever an error: what cannot be had is left out. */
+ * still, and each frame's parameters are read by what DWARF says of them there.  With the loop of
+ * an interpreter of Python goes what that runs.  Nothing of it is ever an error: what cannot be had
+ * is left out. */
 #include "expr/expr.h"
 #include "session/private.h"
 
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FRAMES     64u
-#define MOST_TEXT_BYTES 1024u
+#define MOST_FRAMES         256u
+#define MOST_WITH_ARGUMENTS 64u
+#define MOST_TEXT_BYTES     1024u
 /* Of the processor's time: on a busy machine as much is told as on an idle one. */
 #define MOST_PATIENCE_NS 200000000u
 
@@ -19,6 +21,7 @@ struct walk {
 	struct mt_session_here here; /* the innermost frame */
 	struct mt_session *session;
 	struct mt_session_process *process;
+	struct mt_python_stack python;
 	size_t count;
 	struct mt_unwind_frame frames[MOST_FRAMES];
 	struct at {
@@ -123,6 +126,21 @@ static void set_frame(struct walk *walk, size_t index)
 	};
 }
 
+static void read_python(struct walk *walk, uint64_t thread_id)
+{
+	struct mt_python_memory memory = {.read = read_memory, .context = walk};
+
+	for (size_t i = 0; i < walk->count; i++) {
+		const uint64_t inside = mt_unwind_inside(&walk->frames[i]);
+
+		if (!mt_session_is_python_loop(mt_space_function_at(walk->process->code, inside)))
+			continue;
+		if (mt_session_find_python(walk->session, walk->process, inside, &memory))
+			mt_python_stack_read(&memory, thread_id, &walk->python);
+		return;
+	}
+}
+
 static struct mt_error *unwind(struct walk *walk)
 {
 	struct user_regs_struct user;
@@ -140,7 +158,19 @@ static struct mt_error *unwind(struct walk *walk)
 		if (is_outermost(walk, &walk->frames[walk->count++]))
 			break;
 	}
+	read_python(walk, user.fs_base);
 	return NULL;
+}
+
+/* What runs in the frame, if that is of an interpreter's loop. */
+static const struct mt_python_loop *loop_in(const struct walk *walk,
+					    const struct mt_unwind_frame *frame)
+{
+	const uint64_t sp = frame->registers.values[MT_REGISTER_RSP];
+
+	return frame->registers.known >> MT_REGISTER_RSP & 1
+		   ? mt_session_python_loop(&walk->python, sp, frame->cfa)
+		   : NULL;
 }
 
 /* The text, with its NUL, of at the most so many bytes. */
@@ -163,12 +193,18 @@ static struct mt_error *put(const struct walk *walk, const struct at *at, uint32
 			    uint64_t time_ns, struct mt_recording_writer *writer)
 {
 	mt_auto(mt_str) struct mt_str text = {0};
-	struct mt_error *error = mt_expr_known_arguments(walk->process->program, &at->frame, &text);
+	const struct mt_python_loop *loop = loop_in(walk, unwound(at));
+	struct mt_error *error =
+	    at - walk->at < MOST_WITH_ARGUMENTS
+		? mt_expr_known_arguments(walk->process->program, &at->frame, &text)
+		: NULL;
 
 	if (error)
 		text.length = 0;
 	mt_error_destroy(error);
 	cut(&text);
+	if (loop)
+		mt_session_append_python(&walk->python, loop, &text);
 	if (text.failed)
 		return mt_error_no_memory();
 	const struct mt_sideband note = {
@@ -192,7 +228,9 @@ static struct mt_error *put_all(const struct walk *walk, uint32_t snapshot, uint
 {
 	const uint64_t begin_ns = mt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	for (size_t i = 0; i < walk->count; i++) {
+	const size_t most = walk->python.loops.count ? MOST_FRAMES : MOST_WITH_ARGUMENTS;
+
+	for (size_t i = 0; i < walk->count && i < most; i++) {
 		const struct mt_unwind_frame *frame = &walk->frames[i];
 
 		if (frame->signal || !frame->cfa)
@@ -221,6 +259,7 @@ struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp
 	struct mt_error *error = unwind(walk);
 	mt_error_destroy(error);
 	error = put_all(walk, snapshot, mt_session_now(session), writer);
+	mt_python_stack_deinit(&walk->python);
 	free(walk);
 	return error;
 }

@@ -7,6 +7,7 @@
 #include "elf/probe.h"
 #include "kernel/event_set.h"
 #include "process/jit_list.h"
+#include "session/python_stack.h"
 #include "session/session.h"
 #include "session/tracks.h"
 #include "session/trigger_spec.h"
@@ -159,6 +160,7 @@ struct mt_session {
 	uint64_t told_bytes; /* when it has so many, that is said */
 	uint64_t left_out;   /* snapshots for which there was no room */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
+	bool python_is_told; /* that a version of it is not known */
 	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
 	uint64_t began_ns, next_look_ns; /* see mt_session_look_for_made() */
@@ -411,9 +413,23 @@ struct mt_session_here {
 struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
 					 bool at_return);
 
+/* python.c */
+/* Of that name is the function in C that runs functions in Python. */
+bool mt_session_is_python_loop(const struct mt_function *function);
+/* The interpreter whose loop has PC.  False: it is none, or of another version, which is said once.
+ * Of *OUT `read` and `context` are the caller's. */
+bool mt_session_find_python(struct mt_session *session, const struct mt_session_process *process,
+			    uint64_t pc, struct mt_python_memory *out);
+/* That of a frame on the stack, [LOW, HIGH).  NULL: none. */
+const struct mt_python_loop *mt_session_python_loop(const struct mt_python_stack *stack,
+						    uint64_t low, uint64_t high);
+/* What a loop ran, as a note has it: MT_NOTE_OPEN_CALL in perf/recording_writer.h. */
+void mt_session_append_python(const struct mt_python_stack *stack,
+			      const struct mt_python_loop *loop, struct mt_str *out);
+
 /* open_calls.c */
 /* Arguments of the calls that are open in LWP, which stands still, for the snapshot of that number,
- * as far as they can be had.  Errors: the writer's. */
+ * as far as they can be had, and the functions in Python that are.  Errors: the writer's. */
 struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, uint32_t snapshot,
 					   struct mt_recording_writer *writer);
 

@@ -209,41 +209,57 @@ const struct mt_function *mt_space_pool_image_function(struct mt_space_pool *poo
 	return image->functions[symbol];
 }
 
+/* NULL: no memory. */
+static const struct mt_function *made_function(struct mt_space_pool *pool,
+					       const struct mt_made_key *key, uint8_t kind)
+{
+	struct mt_space_pool_made *known;
+
+	HASH_FIND(hh, pool->made, key, sizeof(*key), known);
+	if (known)
+		return known->function;
+	known = mt_arena_zalloc(&pool->arena, sizeof(*known));
+	if (!known || !(known->function = new_function(pool)))
+		return NULL;
+	*known->function =
+	    (struct mt_function){.id = known->function->id,
+				 .kind = kind,
+				 .name = key->name,
+				 .module = key->module,
+				 .start = key->start,
+				 .end = key->end,
+				 .source = {.file = key->file, .line = (uint32_t)key->line}};
+	known->key = *key;
+	HASH_ADD(hh, pool->made, key, sizeof(known->key), known);
+	return known->hh.tbl ? known->function : NULL;
+}
+
+const struct mt_function *mt_space_pool_python_function(struct mt_space_pool *pool,
+							const char *name, const char *file,
+							uint32_t line)
+{
+	const char *path = mt_space_pool_text(pool, file);
+	const struct mt_made_key key = {
+	    .name = mt_space_pool_text(pool, name), .module = path, .file = path, .line = line};
+
+	return key.name && path ? made_function(pool, &key, MT_FUNCTION_PYTHON) : NULL;
+}
+
 const struct mt_function *mt_space_pool_text_function(struct mt_space_pool *pool,
 						      struct mt_text_symbols *table, size_t index)
 {
 	struct mt_text_symbol *symbol = &table->items[index];
 	const struct mt_text_line *line =
 	    symbol->line_count ? &table->lines.items[symbol->first_line] : NULL;
-	struct mt_space_pool_made *known;
-	struct mt_made_key key = {.start = symbol->start,
-				  .end = symbol->end,
-				  .name = symbol->name,
-				  .module = symbol->module,
-				  .file = line ? line->file : NULL,
-				  .line = line ? line->line : 0};
+	const struct mt_made_key key = {.start = symbol->start,
+					.end = symbol->end,
+					.name = symbol->name,
+					.module = symbol->module,
+					.file = line ? line->file : NULL,
+					.line = line ? line->line : 0};
 
-	if (symbol->function)
-		return symbol->function;
-	HASH_FIND(hh, pool->made, &key, sizeof(key), known);
-	if (!known) {
-		known = mt_arena_zalloc(&pool->arena, sizeof(*known));
-		if (!known || !(known->function = new_function(pool)))
-			return NULL;
-		*known->function =
-		    (struct mt_function){.id = known->function->id,
-					 .kind = MT_FUNCTION_SYMBOL,
-					 .name = key.name,
-					 .module = key.module,
-					 .start = key.start,
-					 .end = key.end,
-					 .source = {.file = key.file, .line = (uint32_t)key.line}};
-		known->key = key;
-		HASH_ADD(hh, pool->made, key, sizeof(known->key), known);
-		if (!known->hh.tbl)
-			return NULL;
-	}
-	symbol->function = known->function;
+	if (!symbol->function)
+		symbol->function = made_function(pool, &key, MT_FUNCTION_SYMBOL);
 	return symbol->function;
 }
 

@@ -22,6 +22,10 @@ struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 void mt_space_pool_destroy(struct mt_space_pool *pool);            /* NULL is fine */
 /* How many mt_function ids were given out. */
 uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool);
+/* That of kind PYTHON: the same one for the same words.  NULL: no memory. */
+const struct mt_function *mt_space_pool_python_function(struct mt_space_pool *pool,
+							const char *name, const char *file,
+							uint32_t line);
 
 struct mt_space;
 

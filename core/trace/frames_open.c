@@ -40,8 +40,11 @@ struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 			break;
 		const struct mt_open_call open = {.depth = depth,
 						  .function = frame->function,
-						  .arguments = calls[taken++]->arguments};
-		if (open.arguments && mt_array_push(&out->items, open))
+						  .arguments = calls[taken]->arguments,
+						  .python = calls[taken]->python,
+						  .python_count = calls[taken]->python_count};
+		taken++;
+		if ((open.arguments || open.python_count) && mt_array_push(&out->items, open))
 			return mt_error_no_memory();
 	}
 	/* By depth, rising. */

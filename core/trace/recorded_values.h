@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "elf/function.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,6 +52,13 @@ struct mt_recorded_value {
 	size_t names_bytes;
 };
 
+/* A function in Python, which runs in a call of an interpreter's loop. */
+struct mt_python_call {
+	const struct mt_function *function;
+	struct mt_source at; /* where it stands; file NULL: not known */
+	const char *where;   /* "at app.py:6"; NULL likewise */
+};
+
 /* A call that was open at a snapshot, and what its arguments were. */
 struct mt_recorded_open_call {
 	pid_t tid;
@@ -58,6 +66,9 @@ struct mt_recorded_open_call {
 	uint64_t function;     /* an address in it */
 	uint64_t sp;           /* where its return address lies */
 	const char *arguments; /* lent, as the other strings are; NULL: none are known */
+	/* What an interpreter's loop ran, the outermost first; lent. */
+	const struct mt_python_call *python;
+	size_t python_count;
 };
 
 /* More than anybody reads for a thread. */

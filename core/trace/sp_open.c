@@ -46,9 +46,12 @@ struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 			    .function = frame->function,
 			    .arguments = call ? call->arguments : NULL,
 			    .call_id = frame->is_root ? 0 : frame->call_id,
+			    .python = call ? call->python : NULL,
+			    .python_count = call ? call->python_count : 0,
 			};
 
-			if ((open.arguments || open.call_id) && mt_array_push(&out->items, open))
+			if ((open.arguments || open.call_id || open.python_count) &&
+			    mt_array_push(&out->items, open))
 				return mt_error_no_memory();
 			depth += 1 + frame->inlines;
 		}
