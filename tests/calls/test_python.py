@@ -36,6 +36,16 @@ def test_as_faulthandler(script, run_mtdb, tmp_path, how):
     assert found == truth and len(truth) > 1
 
 
+@pytest.mark.parametrize("us", range(3000, 40000, 7001))
+def test_anywhere(script, run_mtdb, tmp_path, us):
+    """A signal comes between any two instructions, as to frames that are being made.  In its
+    handler, faulthandler prints what we are to find a moment later."""
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.txt", PYTHON,
+                    "-X", "faulthandler", script, "anywhere", str(us))
+    assert done.returncode == 139, done.stderr
+    assert open_in((tmp_path / "x.txt").read_text()) == traceback_in(done.stderr)
+
+
 @pytest.mark.parametrize("flags", [["-no-pie", "-fno-pic"], ["-fPIC", "-pie"]])
 def test_embedded(run_mtdb, compile, tmp_path, flags):
     """In a program that is not Python's, and may have the library's variables itself."""
