@@ -17,44 +17,70 @@ static const struct mt_recorded_open_call *find(struct mt_sp_stack *stack,
 	return NULL;
 }
 
-/* A frame's slice, and those of the inlined calls on it, lie on those of the frame before. */
+struct finding {
+	struct mt_sp_stack *stack;
+	const struct mt_recorded_open_call *calls[MT_RECORDED_OPEN_CALLS];
+	size_t count;
+	uint32_t depth; /* of the next slice */
+	struct mt_open_calls *out;
+};
+
+/* From the frame FROM on.  A frame's slice, and those of the inlined calls on it, lie on those of
+ * the frame before.  0, or -1 without memory. */
+static int add_frames(struct finding *finding, const struct mt_sp_region *region, size_t from)
+{
+	for (size_t i = from; i < region->frames.count; i++) {
+		const struct mt_sp_frame *frame = &region->frames.items[i];
+		const struct mt_recorded_open_call *call =
+		    find(finding->stack, finding->calls, finding->count, frame);
+		const struct mt_open_call open = {
+		    .depth = finding->depth,
+		    .function = frame->function,
+		    .arguments = call ? call->arguments : NULL,
+		    .call_id = frame->is_root ? 0 : frame->call_id,
+		    .python = call ? call->python : NULL,
+		    .python_count = call ? call->python_count : 0,
+		};
+
+		if ((open.arguments || open.call_id || open.python_count) &&
+		    mt_array_push(&finding->out->items, open))
+			return -1;
+		finding->depth += 1 + frame->inlines;
+	}
+	return 0;
+}
+
+/* Where a segment began in a handler on another stack, which is the first layer then, roots of the
+ * thread's own stack lie outside of all layers.  NULL: they do not. */
+static const struct mt_sp_region *outside(const struct mt_sp_stack *stack)
+{
+	mt_array_each (region, &stack->regions)
+		if ((*region)->frames.count && (*region)->frames.items[0].is_root &&
+		    !mt_sp_is_shown(stack, *region))
+			return *region;
+	return NULL;
+}
+
 struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 				  struct mt_open_calls *out)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
-	const struct mt_recorded_open_call *calls[MT_RECORDED_OPEN_CALLS];
-	const size_t count =
-	    stack->lost ? 0
-			: mt_recorded_values_open_calls(rebuild->options.values,
-							rebuild->options.open_calls_of
-							    ? rebuild->options.open_calls_of
-							    : rebuild->options.thread.tid,
-							snapshot, calls);
-	uint32_t depth = 0;
+	struct finding finding = {.stack = stack, .out = out};
+	const struct mt_sp_region *region = outside(stack);
 
+	if (!stack->lost)
+		finding.count = mt_recorded_values_open_calls(rebuild->options.values,
+							      rebuild->options.open_calls_of
+								  ? rebuild->options.open_calls_of
+								  : rebuild->options.thread.tid,
+							      snapshot, finding.calls);
 	if (!mt_sp_keep_calls(stack))
 		return mt_error_no_memory();
 	out->is_lost = stack->lost;
-	for (size_t layer = 0; layer < stack->layer_count; layer++) {
-		const struct mt_sp_region *region = stack->layers[layer];
-
-		for (size_t i = region->hidden; i < region->frames.count; i++) {
-			const struct mt_sp_frame *frame = &region->frames.items[i];
-			const struct mt_recorded_open_call *call = find(stack, calls, count, frame);
-			const struct mt_open_call open = {
-			    .depth = depth,
-			    .function = frame->function,
-			    .arguments = call ? call->arguments : NULL,
-			    .call_id = frame->is_root ? 0 : frame->call_id,
-			    .python = call ? call->python : NULL,
-			    .python_count = call ? call->python_count : 0,
-			};
-
-			if ((open.arguments || open.call_id || open.python_count) &&
-			    mt_array_push(&out->items, open))
-				return mt_error_no_memory();
-			depth += 1 + frame->inlines;
-		}
-	}
+	if (region && add_frames(&finding, region, 0))
+		return mt_error_no_memory();
+	for (size_t layer = 0; layer < stack->layer_count; layer++)
+		if (add_frames(&finding, stack->layers[layer], stack->layers[layer]->hidden))
+			return mt_error_no_memory();
 	return NULL;
 }

@@ -36,11 +36,13 @@ def test_as_faulthandler(script, run_mtdb, tmp_path, how):
     assert found == truth and len(truth) > 1
 
 
+@pytest.mark.parametrize("size", ["16k", "64k", "16M"])
 @pytest.mark.parametrize("us", range(3000, 40000, 7001))
-def test_anywhere(script, run_mtdb, tmp_path, us):
+def test_anywhere(script, run_mtdb, tmp_path, us, size):
     """A signal comes between any two instructions, as to frames that are being made.  In its
-    handler, faulthandler prints what we are to find a moment later."""
-    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.txt", PYTHON,
+    handler, on a stack of its own, faulthandler prints what we are to find a moment later; a small
+    ring may begin in there."""
+    done = run_mtdb("run", "--engine", "calls", "--size", size, "-o", tmp_path / "x.txt", PYTHON,
                     "-X", "faulthandler", script, "anywhere", str(us))
     assert done.returncode == 139, done.stderr
     assert open_in((tmp_path / "x.txt").read_text()) == traceback_in(done.stderr)
