@@ -52,7 +52,7 @@ struct mt_error *mt_process_note_object(struct mt_process *process,
 	if (!record->sample.raw || record->sample.raw_size < sizeof(piece))
 		return NULL;
 	memcpy(&piece, record->sample.raw, sizeof(piece));
-	if (piece.bytes > record->sample.raw_size - sizeof(piece))
+	if (!piece.bytes || piece.bytes > record->sample.raw_size - sizeof(piece))
 		return NULL;
 	if (record->sample.address == 0)
 		mt_try(add(process, record, &piece));
