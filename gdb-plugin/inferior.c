@@ -2,6 +2,7 @@
 #include "inferior.h"
 
 #include "gdb.h"
+#include "reads.h"
 #include "target.h"
 
 #include <string.h>
@@ -115,6 +116,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 	forget_breakpoints(inferior);
 	inferior->has_rings = false;
 	mt_try(mt_gdb_target_create(on_libraries, inferior, &target));
+	mt_reads_hear();
 	mt_gdb_target_set_pid(target, pid);
 	inferior->live.options.engine.is_clean = pid == inferior->child;
 	inferior->child = 0;

@@ -17,11 +17,14 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#define LINE 64 /* LINE_SIZE_POWER of GDB's dcache.c */
+
 static struct {
 	bool is_placed; /* ours are in GDB's table */
 	bool is_on;
 	bool is_sure;     /* so they are since the programs went on, and GDB reads by them */
-	bool has_text;    /* since then it has read some that may have been patched */
+	bool has_text;    /* since then it has read some with patches in it */
+	bool are_ours;    /* asked for by us */
 	pthread_t thread; /* GDB's own: others read files alone */
 	pid_t heard;      /* whose memory was read last */
 	pid_t known;      /* GDB is heard to read its memory */
@@ -44,9 +47,10 @@ static pid_t process_of(int descriptor)
 	return sscanf(file, "/proc/%d/mem%n", &pid, &end) == 1 && end == size ? pid : 0;
 }
 
+/* The recorded one whose memory it is; NULL: none, or we ask ourselves. */
 static struct mt_inferior *inferior_of(int descriptor)
 {
-	if (!pthread_equal(pthread_self(), reads.thread) || (!reads.is_on && reads.has_text))
+	if (!pthread_equal(pthread_self(), reads.thread) || reads.are_ours)
 		return NULL;
 	reads.heard = process_of(descriptor);
 	struct mt_inferior *inferior = reads.heard ? mt_inferior_find(reads.heard) : NULL;
@@ -54,17 +58,55 @@ static struct mt_inferior *inferior_of(int descriptor)
 	return inferior && inferior->live.session ? inferior : NULL;
 }
 
+/* Of one byte: GDB is about to put a breakpoint there.  Whether something gave way. */
+static bool give_way(const struct mt_inferior *inferior, uint64_t address)
+{
+	const struct mt_command_context gdb = mt_gdb_context();
+	struct mt_session *session = inferior->live.session;
+
+	if (!mt_session_original(session, inferior->live.pid, address, NULL, 1))
+		return false;
+	const PyGILState_STATE state = PyGILState_Ensure();
+	struct mt_error *error = mt_session_give_way(session, inferior->live.pid, address);
+	if (error)
+		mt_log(gdb.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+	mt_error_destroy(error);
+	PyGILState_Release(state);
+	return true;
+}
+
+/* Of GDB's cache of code.  Else it may be about to run what is there elsewhere (displaced
+ * stepping), and then needs all of a patch, or nothing of it. */
+static bool is_line(size_t size, off64_t at)
+{
+	return size == LINE && at % LINE == 0;
+}
+
+/* While nothing is hidden. */
+static ssize_t hear_running(const struct mt_inferior *inferior, int descriptor, void *bytes,
+			    ssize_t done, off64_t at)
+{
+	uint8_t *kept = is_line((size_t)done, at) ? bytes : NULL;
+
+	if (done == 1) /* what a breakpoint covers is what is there */
+		return give_way(inferior, (uint64_t)at) ? pread64(descriptor, bytes, 1, at) : done;
+	reads.has_text |= mt_session_original(inferior->live.session, inferior->live.pid,
+					      (uint64_t)at, kept, (size_t)done) &&
+			  !kept;
+	return done;
+}
+
 static ssize_t hear_read(int descriptor, void *bytes, size_t size, off64_t at)
 {
-	const ssize_t done = pread64(descriptor, bytes, size, at);
+	ssize_t done = pread64(descriptor, bytes, size, at);
 	const int errnum = errno;
-	/* What is beneath a breakpoint of its own is not kept. */
-	const struct mt_inferior *inferior =
-	    done > (reads.is_on ? 0 : 1) ? inferior_of(descriptor) : NULL;
+	const struct mt_inferior *inferior = done > 0 ? inferior_of(descriptor) : NULL;
 
-	if (inferior)
-		reads.has_text |= mt_session_original(inferior->live.session, inferior->live.pid,
-						      (uint64_t)at, bytes, (size_t)done);
+	if (inferior && reads.is_on)
+		mt_session_original(inferior->live.session, inferior->live.pid, (uint64_t)at, bytes,
+				    (size_t)done);
+	else if (inferior)
+		done = hear_running(inferior, descriptor, bytes, done, at);
 	errno = errnum;
 	return done;
 }
@@ -209,16 +251,21 @@ static bool is_heard(pid_t pid)
 	return byte && reads.heard == pid;
 }
 
+void mt_reads_hear(void)
+{
+	if (reads.is_placed)
+		return;
+	reads.is_placed = true;
+	reads.thread = pthread_self();
+	dl_iterate_phdr(place, NULL);
+}
+
 bool mt_reads_begin(pid_t pid)
 {
 	/* With that its breakpoints are in the text all the time. */
 	if (mt_gdb_parameter("breakpoint always-inserted"))
 		return false;
-	if (!reads.is_placed) {
-		reads.is_placed = true;
-		reads.thread = pthread_self();
-		dl_iterate_phdr(place, NULL);
-	}
+	mt_reads_hear();
 	const bool was_on = reads.is_on;
 	reads.is_on = true;
 	if (pid == reads.known)
@@ -228,6 +275,16 @@ bool mt_reads_begin(pid_t pid)
 	else
 		reads.is_on = was_on;
 	return pid == reads.known;
+}
+
+PyObject *mt_reads_beneath(uint64_t address, size_t size)
+{
+	const bool were_ours = reads.are_ours;
+
+	reads.are_ours = true;
+	PyObject *bytes = mt_gdb_read_memory(address, size);
+	reads.are_ours = were_ours;
+	return bytes;
 }
 
 void mt_reads_end(void)

@@ -9,14 +9,22 @@
 #ifndef MT_GDB_PLUGIN_READS_H
 #define MT_GDB_PLUGIN_READS_H
 
+#include "py.h"
+
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+/* From now on breakpoints that GDB puts into a recorded program that runs get their place
+ * (core/engine/calls/give_way.c). */
+void mt_reads_hear(void);
 /* From now on what GDB reads of the recorded inferiors is what would be there without us.  False:
  * not of PID. */
 bool mt_reads_begin(pid_t pid);
 /* The programs go on. */
 void mt_reads_end(void);
+/* What is there, but for GDB's breakpoints; as mt_gdb_read_memory(). */
+PyObject *mt_reads_beneath(uint64_t address, size_t size);
 /* Before it begins again: whether GDB may have read text with patches in it, and may keep that. */
 bool mt_reads_may_be_kept(void);
 

@@ -110,7 +110,7 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 	/* GDB knows nothing of a child yet. */
 	if (pid != target_of(base)->pid)
 		return read_memory(base, pid, address, buffer, size);
-	mt_auto(mt_py) PyObject *shown = mt_gdb_read_memory(address, size);
+	mt_auto(mt_py) PyObject *shown = mt_reads_beneath(address, size);
 	const char *bytes = shown ? PyBytes_AsString(shown) : NULL;
 
 	PyErr_Clear(); /* the kernel's page for old system calls */

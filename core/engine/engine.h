@@ -317,12 +317,16 @@ struct mt_engine_text_ops {
 	struct mt_error *(*show)(struct mt_engine *engine, pid_t pid,
 				 const struct mt_engine_alone *alone);
 	/* Where the target masks_reads() (process/target.h), hide() may leave the patches in the
-	 * text.  BYTES, as they were read at ADDRESS, become what they would be without us; whether
-	 * some are of a text that may have patches, also while nothing is masked.  And all that is
-	 * masked is taken out. */
+	 * text.  BYTES, as they were read at ADDRESS, become what they would be without us, also
+	 * while nothing is hidden; NULL: they stay as they are.  Whether some are of a text that
+	 * may have patches.  And all that is masked is taken out. */
 	bool (*original)(struct mt_engine *engine, pid_t pid, uint64_t address, uint8_t *bytes,
 			 size_t size);
 	struct mt_error *(*unmask)(struct mt_engine *engine, pid_t pid);
+	/* Nothing is hidden, all threads stand still, and a breakpoint of the debugger's is about
+	 * to come to ADDRESS: what of ours has that amid its bytes leaves them, until show(), and
+	 * the log says what is not recorded. */
+	struct mt_error *(*give_way)(struct mt_engine *engine, pid_t pid, uint64_t address);
 	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
 	 * of people: its text becomes what it would be without us. */
 	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);

@@ -13,6 +13,9 @@ struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_
 struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			       const struct mt_engine_alone *alone);
 
+/* give_way.c: see give_way() in engine/engine.h. */
+struct mt_error *mt_calls_give_way(struct mt_engine *base, pid_t pid, uint64_t address);
+
 /* gate.c */
 extern const struct mt_engine_gate_ops mt_calls_gates;
 

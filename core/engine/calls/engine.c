@@ -540,6 +540,7 @@ static const struct mt_engine_text_ops text = {
     .show = show,
     .original = original,
     .unmask = unmask,
+    .give_way = mt_calls_give_way,
     .clean = clean,
     .pause = pause_thread,
     .missed = mt_calls_missed,

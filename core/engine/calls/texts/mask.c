@@ -91,6 +91,7 @@ static void give(const struct mt_calls_engine *engine, const struct mt_calls_spa
 bool mt_calls_original(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		       uint64_t address, uint8_t *bytes, size_t size)
 {
+	const bool is_patched = space->masked || !space->hidden;
 	const uint64_t end = address + size;
 	bool is_text = false;
 
@@ -100,7 +101,7 @@ bool mt_calls_original(const struct mt_calls_engine *engine, const struct mt_cal
 		const uint64_t last = end < module->end ? end : module->end;
 
 		is_text |= from < last;
-		for (uint64_t next; space->masked && from < last; from = next) {
+		for (uint64_t next; bytes && is_patched && from < last; from = next) {
 			next = last - from > MOST ? from + MOST : last;
 			give(engine, space, place, from, next, bytes + (from - address));
 		}

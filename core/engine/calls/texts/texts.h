@@ -154,8 +154,8 @@ struct mt_error *mt_calls_mask(struct mt_calls_engine *engine, struct mt_calls_s
 			       bool *is_aside);
 /* Take them out, as if it had been hidden without that.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_unmask(struct mt_calls_engine *engine, struct mt_calls_space *space);
-/* BYTES, read at ADDRESS, are the program's own where our patches are, if it is masked.  Whether
- * some are of a text that may have patches. */
+/* BYTES, read at ADDRESS, become the program's own where our patches are; NULL: they stay as they
+ * are.  Whether some are of a text that may have patches. */
 bool mt_calls_original(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		       uint64_t address, uint8_t *bytes, size_t size);
 /* Those patches alone are written that come or go, in a text that is known.  *done false: it has
