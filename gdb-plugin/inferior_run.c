@@ -239,6 +239,16 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 	return mt_session_take(inferior->live.session, &stop);
 }
 
+/* To a child that GDB keeps, and which has executed nothing yet. */
+static bool lends_memory(const struct mt_inferior *inferior)
+{
+	for (const struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (one->child && one->lender == inferior->live.pid &&
+		    shares_memory(one->lender, one->child))
+			return true;
+	return false;
+}
+
 struct mt_error *mt_inferiors_stopped(pid_t lwp)
 {
 	const struct mt_inferior *selected = mt_inferior_selected();
@@ -250,6 +260,8 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 			continue;
 		mt_gdb_target_keep_open(one->live.target, true);
 		struct mt_error *failed = mt_live_hide(&one->live);
+		if (!failed && lends_memory(one))
+			failed = mt_session_unmask(one->live.session, one->live.pid);
 		mt_gdb_target_keep_open(one->live.target, false);
 		mt_error_destroy(mt_gdb_target_flush_kept(one->live.target, may_be_kept));
 		if (!mt_live_is_recording(&one->live))
@@ -275,6 +287,26 @@ static void withdraw_breakpoints(void)
 			withdraw_from(one);
 }
 
+static struct mt_error *note_running(void *context, pid_t lwp)
+{
+	*(bool *)context |= !mt_gdb_target_stands_still(lwp);
+	return NULL;
+}
+
+/* GDB looks at its memory through the child, and puts breakpoints there.  Whose threads run cannot
+ * be hidden before all of them stop. */
+static struct mt_error *hide_from_child(struct mt_inferior *parent)
+{
+	struct mt_live *live = &parent->live;
+	bool runs = false;
+
+	mt_try(live->target->ops->each_thread(live->target, live->pid, note_running, &runs));
+	if (runs)
+		return NULL;
+	mt_try(mt_live_hide(live));
+	return mt_session_unmask(live->session, live->pid);
+}
+
 /* GDB keeps it: by follow-fork-mode child, or detach-on-fork off.  After vfork() it will be another
  * program's process. */
 static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t pid)
@@ -286,6 +318,8 @@ static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t p
 		mt_try(mt_session_clean(parent->live.session, parent->live.pid, pid));
 	else
 		withdraw_breakpoints();
+	if (shares)
+		mt_try(hide_from_child(parent));
 	parent->forked = true;
 	mt_try(mt_inferior_inherit(parent, number, pid, &child));
 	child->lender = shares ? parent->live.pid : 0;

@@ -103,6 +103,63 @@ def test_a_child_of_vfork_that_gdb_keeps_beside_its_parent(gdb, compile, tmp_pat
     assert "Cannot" not in session.all and "exited with code 03" in session.output, session.all
 
 
+BESIDE_A_THREAD = """
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int over;
+
+__attribute__((noinline)) int work(int n)
+{
+	return n * 2;
+}
+
+__attribute__((noinline)) int in_child(int n)
+{
+	return work(n) + 1;
+}
+
+static void *turn(void *unused)
+{
+	for (int i = 0; !over; i++)
+		work(i);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	int status;
+
+	pthread_create(&thread, NULL, turn, NULL);
+	pid_t child = vfork();
+	if (!child) {
+		in_child(3);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	over = 1;
+	return pthread_join(thread, NULL);
+}
+"""
+
+
+def test_a_child_of_vfork_beside_threads_of_its_parent(gdb, compile, tmp_path):
+    """When all have stopped the memory of both is the program's own."""
+    source = tmp_path / "beside.c"
+    source.write_text(BESIDE_A_THREAD)
+    program = compile(source, "-O0", "-pthread")
+    commands = ("set follow-fork-mode child", "break main", "run", "break in_child", "continue", "echo TEXT\\n", "x/40xb work",
+                "x/60xb turn", "x/16xb main", "echo END\\n", "delete", "continue")
+    plain = gdb(program, *commands, loaded=False)
+    recorded = gdb(program, "mtrace start", *commands)
+    assert "Thread 2.1" in recorded.output
+    assert recorded.between("TEXT", "END") == plain.between("TEXT", "END")
+    assert "exited normally" in recorded.output and recorded.errors == plain.errors
+
+
 def test_children_that_gdb_keeps(gdb, forks):
     """Such a one is recorded when it is continued."""
     session = gdb(forks, "set detach-on-fork off", "mtrace start", "break in_parent if n == 0",

@@ -109,6 +109,9 @@ OTHERS = {
     "into-a-child": ("debugged_watch.c", [],
                      ["set args quiet", "set follow-fork-mode child", "break main", "run", "next", "next", "next 2",
                       "step", "finish", "continue"]),
+    "into-a-vforked-child": ("debug_follow.c", [],
+                             ["set args v /bin/true", "start", "set follow-fork-mode child", "tbreak work", "continue",
+                              "x/16xb work", "stepi", "next", "x/16xb main", "continue"]),
     "commands": ("debugged_watch.c", [],
                  ["python open('script', 'w').write('break leaf\\ncommands\\nprint x\\nend\\n"
                   "tbreak put\\ncommands\\nprint value\\ncontinue\\nend\\n')",
