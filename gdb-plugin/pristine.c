@@ -3,7 +3,8 @@
  * somebody may stand, or come to: GDB's breakpoints, its own hidden ones too, and the threads. What
  * GDB steps through must be untouched as a whole: at `next` and `until` the functions on the stack,
  * at `step` and `stepi` everything, and so it must be while GDB looks for the frame of a variable
- * that is watched, at each change of it, wherever the thread stands then.
+ * that is watched, at each change of it, wherever the thread stands then, and where `next` begins
+ * with a signal's handler, in which `next 3` goes on.
  *
  * GDB inserts its breakpoints after the event that the program goes on, and lists them until then.
  * With `breakpoint always-inserted` they are in the text all the time, and so are those of a child
@@ -13,10 +14,13 @@
 
 #include "gdb.h"
 #include "inferior.h"
+#include "process/proc.h"
 #include "trigger.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 
 #define MOST_FRAMES 1000
 
@@ -98,8 +102,21 @@ static struct mt_error *note_stack(void)
 	return error;
 }
 
+/* The selected thread stopped for a signal that it gets when it goes on; GDB keeps SIGINT. */
+static bool will_enter_handler(void)
+{
+	const pid_t lwp = mt_gdb_lwp();
+	siginfo_t info = {0};
+
+	return lwp && !ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) && info.si_signo != SIGTRAP &&
+	       info.si_signo != SIGINT &&
+	       mt_proc_signal_action(lwp, info.si_signo) == MT_SIGNAL_CAUGHT;
+}
+
 struct mt_error *mt_pristine_expect(enum mt_resumption how)
 {
+	if (how == MT_RESUMPTION_NEXT && will_enter_handler())
+		how = MT_RESUMPTION_STEP;
 	expected = how;
 	stepped.functions.count = 0;
 	return how == MT_RESUMPTION_NEXT ? note_stack() : NULL;

@@ -112,6 +112,8 @@ OTHERS = {
     "into-a-vforked-child": ("debug_follow.c", [],
                              ["set args v /bin/true", "start", "set follow-fork-mode child", "tbreak work", "continue",
                               "x/16xb work", "stepi", "next", "x/16xb main", "continue"]),
+    "into-a-handler": ("debug_signals.c", ["-pthread"],
+                       ["run", "next 3", "bt 2", "run", "nexti 4", "x/i $pc", "run", "until", "until", "until"]),
     "commands": ("debugged_watch.c", [],
                  ["python open('script', 'w').write('break leaf\\ncommands\\nprint x\\nend\\n"
                   "tbreak put\\ncommands\\nprint value\\ncontinue\\nend\\n')",
