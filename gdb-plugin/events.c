@@ -14,10 +14,12 @@
 #include <string.h>
 
 static bool in_call; /* GDB calls a function of the program's */
+static bool runs;    /* so that what ends it may be its own doing */
 
 static struct mt_error *on_cont(PyObject *event)
 {
 	(void)event;
+	runs = true;
 	return in_call ? NULL : mt_inferiors_resume();
 }
 
@@ -28,6 +30,7 @@ static struct mt_error *on_call(PyObject *event)
 
 	PyErr_Clear();
 	in_call = name && strcmp(name, "InferiorCallPreEvent") == 0;
+	runs = in_call;
 	free(name);
 	return in_call ? mt_inferiors_unmask() : NULL;
 }
@@ -36,7 +39,7 @@ static struct mt_error *on_call(PyObject *event)
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
-	in_call = false; /* GDB tells of no end of one that it abandons */
+	runs = in_call = false; /* GDB tells of no end of a call that it abandons */
 	if (!mt_inferior_next(NULL))
 		return NULL;
 	mt_try(mt_inferiors_stopped(mt_gdb_lwp()));
@@ -70,10 +73,10 @@ static struct mt_error *on_new_thread(PyObject *event)
 	return mt_inferior_new_thread(inferior, (pid_t)pid, &born);
 }
 
-/* GDB keeps it in $_exitsignal, unless it killed the program itself, while that was stopped. */
-static int exit_signal(const struct mt_live *live)
+/* GDB keeps it in $_exitsignal, unless the program was killed while that was stopped. */
+static int exit_signal(void)
 {
-	if (live->state < MT_LIVE_SHOWN)
+	if (!runs)
 		return SIGKILL;
 	mt_auto(mt_py) PyObject *value =
 	    mt_py_call_gdb("convenience_variable", "(s)", "_exitsignal");
@@ -96,8 +99,8 @@ static struct mt_error *on_exited(PyObject *event)
 	if (!inferior)
 		return NULL;
 	struct mt_live *live = &inferior->live;
-	int signal = code >= 0 ? 0 : exit_signal(live);
-	mt_try(mt_inferior_ended(inferior, signal ? signal : (int)(code & 0xff) << 8));
+	int signal = code >= 0 ? 0 : exit_signal();
+	mt_try(mt_inferior_ended(inferior, signal ? signal : (int)(code & 0xff) << 8, !runs));
 	return mt_live_ended(mt_gdb_debugger(), live, signal, !mt_proc_has_ended(live->pid));
 }
 

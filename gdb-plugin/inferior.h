@@ -65,7 +65,8 @@ struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_l
 struct mt_error *mt_inferior_check_exec(void);
 /* The command "detach" is about to run. */
 struct mt_error *mt_inferiors_detach(void);
-/* It is gone, or GDB let it go.  STATUS as waitpid(2) gives it. */
-struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status);
+/* It is gone, or GDB let it go.  STATUS as waitpid(2) gives it; STOOD_STILL: until then, with all
+ * of its threads. */
+struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status, bool stood_still);
 
 #endif

@@ -402,7 +402,7 @@ struct mt_error *mt_inferiors_detach(void)
 }
 
 /* What GDB let go, the user has done with; but for one whose child GDB follows instead. */
-struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
+struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status, bool stood_still)
 {
 	pid_t pid = inferior->live.pid;
 	const struct mt_stop stop = {
@@ -412,7 +412,8 @@ struct mt_error *mt_inferior_ended(struct mt_inferior *inferior, int status)
 
 	mt_live_stop_triggers(mt_gdb_debugger());
 	if (is_gone)
-		error = mt_session_take(inferior->live.session, &stop);
+		error = stood_still ? mt_session_end_standing(inferior->live.session, pid, status)
+				    : mt_session_take(inferior->live.session, &stop);
 	mt_inferior_end(inferior);
 	if (!is_gone && !inferior->forked)
 		inferior->live.state = MT_LIVE_OFF;

@@ -128,6 +128,20 @@ struct mt_error *mt_session_reap(struct mt_session *session)
 	return NULL;
 }
 
+struct mt_error *mt_session_end_standing(struct mt_session *session, pid_t pid, int status)
+{
+	struct mt_session_thread *thread, *next;
+	struct mt_stop end = {.kind = MT_STOP_EXITED, .pid = pid, .lwp = pid, .status = status};
+
+	HASH_ITER (hh, session->threads, thread, next) {
+		end.lwp = thread->lwp;
+		if (thread->process->pid == pid && thread->lwp != pid)
+			mt_try(mt_session_take(session, &end));
+	}
+	end.lwp = pid;
+	return mt_session_take(session, &end);
+}
+
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
 				 pid_t dying, struct mt_recording **out)
 {

@@ -170,6 +170,9 @@ struct mt_error *mt_session_each_function(struct mt_session *session, pid_t pid,
 bool mt_session_look(struct mt_session *session, pid_t lwp, struct mt_engine_ring *ring);
 /* Removes threads whose end was not reported. */
 struct mt_error *mt_session_reap(struct mt_session *session);
+/* All threads of a process stood still until it ended, by what waitpid(2) gives as STATUS; so did
+ * each of them. */
+struct mt_error *mt_session_end_standing(struct mt_session *session, pid_t pid, int status);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
  * name).  NUMBER: of the snapshot; 0: it has none.  DYING: a thread that stands still, with the
  * arguments of its open calls; 0: none.  Errors: the engine's; the recording's. */

@@ -160,3 +160,26 @@ def test_threads_that_ended_just_before(gdb, compile, tmp_path):
     program = compile("calls_values.c", "-O1", "-pthread")
     gdb(program, "mtrace start -size 1M", "run 4", "mtrace snapshot all.txt")
     assert (tmp_path / "all.txt").read_text().count(" price_of ") == 4 * 200
+
+
+ENDS = {
+    "GDB kills it": ([], "kill"),
+    "another kills it": (["python import os, time; os.kill(gdb.selected_inferior().pid, 9); time.sleep(0.3)"], "kill"),
+}
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_what_ended_threads_that_stood_still(gdb, compile, way):
+    """Each of them the signal that ended the process."""
+    before, last = ENDS[way]
+    session = gdb(compile("gdb_session.c", "-O0", "-pthread"), "mtrace start", "handle SIGUSR1 nostop noprint",
+                  "break fib if n == 5", "run", *before, last, "mtrace history 2")
+    assert re.findall(r"\*\*\* exit (.*)", session.output) == 4 * ["by SIGKILL"], session.output
+
+
+@pytest.mark.parametrize("command", ["step", "stepi", "next", "continue"])
+def test_which_signal_ends_it_however_it_goes_on(gdb, compile, command):
+    """Although nothing is patched where it is stepped."""
+    session = gdb(compile("crash.c", "-O0"), "mtrace start", "run", command, "mtrace history 2")
+    assert "Program terminated with signal SIGSEGV" in session.output
+    assert re.findall(r"\*\*\* exit (.*)", session.output) == ["by SIGSEGV"], session.output
