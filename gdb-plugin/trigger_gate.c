@@ -206,9 +206,11 @@ void mt_trigger_expect_gates(void *context)
 		PyErr_Clear();
 }
 
+/* One that has no more hits has no gates.  It ends as its stop is told, when no command may be
+ * executed: GDB would run those of the breakpoint before it prints that. */
 void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside)
 {
-	if (aside)
+	if (aside && !mt_live_is_done(trigger))
 		mt_trigger_expect_gates(context);
 	enable(trigger->breakpoint, !aside);
 }

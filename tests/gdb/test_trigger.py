@@ -183,3 +183,14 @@ int main(void) { int sum = 0; for (int i = 0; i < 5; i++) sum += chosen(i); retu
     assert session.errors.startswith('GDB does not know yet which function "chosen" stands for')
     assert re.findall(r"_mtrace_fire\((\d)\)", session.output) == ["1"]
     assert "Trigger 1: chosen_one: 5 hits" in session.lines
+
+
+def test_its_last_hit_at_a_breakpoint_with_commands(gdb, compile, tmp_path):
+    """The stop is printed before the commands run."""
+    (tmp_path / "commands").write_text("break leaf\ncommands\nbt 1\ncontinue\nend\n")
+    program = compile("debugged_watch.c", "-O0")
+    plain = gdb(program, "source commands", "run", loaded=False)
+    recorded = gdb(program, "mtrace start", "source commands", "mtrace trigger -max 1 leaf", "run")
+    stops = re.compile(r"^(?:Breakpoint 1, leaf|#0  leaf) .*", re.M)
+    assert "[mtrace: trigger 1, leaf, hit 1" in recorded.output
+    assert stops.findall(recorded.output) == stops.findall(plain.output) != []
