@@ -171,28 +171,54 @@ static struct mt_error *run(struct call *call, struct user_regs_struct registers
 	return NULL;
 }
 
+/* Whether one waits for this thread alone: another one of that number would be dropped. */
+static bool is_pending(pid_t lwp, int signal)
+{
+	struct __ptrace_peeksiginfo_args at = {.nr = 1};
+	siginfo_t info;
+
+	for (; ptrace(PTRACE_PEEKSIGINFO, lwp, &at, &info) == 1; at.off++)
+		if (info.si_signo == signal)
+			return true;
+	return false;
+}
+
+/* One that does nothing by default, and is not the program's own; 0: there is none. */
+static int find_harmless_signal(pid_t lwp)
+{
+	static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
+
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+		if (!is_pending(lwp, harmless[i]))
+			return harmless[i];
+	return 0;
+}
+
 /* A thread that was stepped is to be stepped again until it is told to go on otherwise: should its
  * tracer be killed before, SIGTRAP would end it.  So it is, and comes no further than to a signal,
  * which does nothing by default.  For who did not seize it, as GDB.  Source: ptrace_resume() in the
  * kernel's ptrace.c, and exit_ptrace(), which leaves the flag set. */
 static struct mt_error *end_stepping(pid_t lwp, int *status)
 {
-	const uint64_t all_but_urgent = ~(1ull << (SIGURG - 1));
+	const int signal = find_harmless_signal(lwp);
+	const uint64_t all_but_it = signal ? ~(1ull << (signal - 1)) : 0;
 	uint64_t mask = 0;
 	int other = 0; /* SIGSTOP, which cannot be held back, and comes first */
 
+	if (!signal)
+		return NULL; /* no signal of the program's is lost for this */
 	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(mask), &mask) ||
-	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(all_but_urgent), &all_but_urgent) ||
-	    syscall(SYS_tkill, lwp, SIGURG))
+	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(all_but_it), &all_but_it) ||
+	    syscall(SYS_tkill, lwp, signal))
 		return gone(lwp);
 	do {
 		if (ptrace(PTRACE_CONT, lwp, 0, 0) || mt_ptrace_wait_for(lwp, status) < 0)
 			return gone(lwp);
 		if (!WIFSTOPPED(*status) || *status >> 16)
 			return NULL;
-		if (WSTOPSIG(*status) != SIGURG)
+		if (WSTOPSIG(*status) != signal)
 			other = WSTOPSIG(*status);
-	} while (WSTOPSIG(*status) != SIGURG);
+	} while (WSTOPSIG(*status) != signal);
 	if (other)
 		syscall(SYS_tkill, lwp, other);
 	*status = 0;

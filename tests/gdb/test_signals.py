@@ -85,3 +85,43 @@ def test_a_handler_is_told_what_it_would_be(either, compile, tmp_path, first, th
     source.write_text(TELLING)
     lines = either(compile(source, "-O1"), "", *first, "run", then, "continue", "mtrace values leaf n", "continue")
     assert "fault 2 at 7" in lines and "queued -1, value 42" in lines, lines
+
+
+PENDING = """
+#include <signal.h>
+#include <stdio.h>
+#include <pthread.h>
+#include <unistd.h>
+
+__attribute__((noipa)) int leaf(int n) { return n + 1; }
+
+int main(void)
+{
+	static const int numbers[] = {SIGURG, SIGWINCH};
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 2; i++)
+		sigaddset(&set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_sigqueue(pthread_self(), numbers[i], (union sigval){.sival_int = 42 + i});
+	leaf(1);
+	for (int i = 0; i < 2; i++) {
+		int got = sigtimedwait(&set, &info, &(struct timespec){0});
+
+		printf("got %d, value %d\\n", got, got < 0 ? 0 : info.si_value.sival_int);
+	}
+	return 0;
+}
+"""
+
+
+def test_signals_that_wait_for_the_thread_are_its_own(either, compile, tmp_path):
+    """The one that a thread is stopped with for us is another one."""
+    source = tmp_path / "pending.c"
+    source.write_text(PENDING)
+    lines = either(compile(source, "-O1", "-pthread", "-D_GNU_SOURCE"), "", "break leaf", "run",
+                   "mtrace start", "mtrace values leaf n", "mtrace stop", "continue")
+    assert "got 28, value 43" in lines and "got 23, value 42" in lines, lines
