@@ -508,6 +508,22 @@ static void test_a_late_stamp(void **state)
 	read_behind_late_stamp(true, true);
 }
 
+/* Where slots lie that are to be cleared, a register says that the program may have set. */
+static void test_slots_are_cleared_within_the_ring(void **state)
+{
+	uint8_t bytes[3 * 512];
+
+	(void)state;
+	for (uint64_t at = 0; at < 2 * 512; at++) {
+		memset(bytes, 0xaa, sizeof(bytes));
+		mt_ring_clear(bytes + 512, 512, 1024, at, 16);
+		for (size_t i = 0; i < 512; i++) {
+			assert_int_equal(bytes[i], 0xaa);
+			assert_int_equal(bytes[2 * 512 + i], 0xaa);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +538,7 @@ int main(void)
 	    cmocka_unit_test(test_entries_by_the_tracer),
 	    cmocka_unit_test(test_a_running_writer),
 	    cmocka_unit_test(test_a_thread_that_writes_on),
+	    cmocka_unit_test(test_slots_are_cleared_within_the_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

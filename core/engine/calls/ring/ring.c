@@ -83,6 +83,8 @@ uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, 
 
 void mt_ring_clear(uint8_t *bytes, uint64_t size, uint64_t written, uint64_t at, uint64_t count)
 {
+	/* AT comes of a register, which the program may have set to anything. */
+	at &= ~(uint64_t)(SLOT - 1);
 	for (uint64_t end = at + count; at < end; at += SLOT)
 		if (at + size >= line_behind(written))
 			memset(bytes + (at & (size - 1)), 0, SLOT);

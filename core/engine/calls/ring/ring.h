@@ -117,7 +117,7 @@ struct mt_call_event {
 };
 
 /* COUNT bytes from AT on, as whole slots, are no events, in a ring of SIZE bytes into which WRITTEN
- * were written; if they are in it yet. */
+ * were written; if they are in it yet.  AT may be anything: none but the ring's bytes change. */
 void mt_ring_clear(uint8_t *bytes, uint64_t size, uint64_t written, uint64_t at, uint64_t count);
 
 /* A walk over a ring from its oldest whole line to its end. */
