@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GDB under valgrind in a session that uses all there is: no error and no leak comes from us."""
 import os
-import re
 import subprocess
 
 import pytest
+
+from valgrind import reports_of_ours
 
 PROGRAM = """
 #include <pthread.h>
@@ -87,15 +88,6 @@ for line in open("commands"):
         print("refused:", error)
 """
 
-OURS = re.compile(r"\bmt_\w+ \(|PyInit_mtrace|mtrace\.abi3\.so")
-
-
-def reports(text):
-    """What valgrind found, each with its stacks."""
-    text = re.sub(r"^==\d+== ?", "", text, flags=re.M)
-    return [part for part in re.split(r"\n\n|\nThread \d+:\n", text) if "   at 0x" in part]
-
-
 @pytest.mark.soak
 def test_valgrind(plugin, need, compile, tmp_path):
     source = tmp_path / "square.c"
@@ -114,5 +106,4 @@ def test_valgrind(plugin, need, compile, tmp_path):
     assert done.stdout.count("[mtrace: trigger 1") >= 2 and "Snapshots: " in done.stdout
     log = (tmp_path / "log").read_text()
     assert "LEAK SUMMARY" in log
-    ours = [report for report in reports(log) if OURS.search(report)]
-    assert not ours, "\n\n".join(ours)
+    assert not reports_of_ours(log)
