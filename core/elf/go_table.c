@@ -39,6 +39,7 @@ struct part {
 
 struct mt_go_table {
 	struct mt_code code;
+	uint64_t names_address;
 	uint64_t text;         /* what offsets of code are relative to */
 	size_t field_size;     /* of a number in `functions`: 4 or 8 bytes */
 	bool has_first_line;   /* of functions, each */
@@ -299,16 +300,16 @@ bool mt_go_frame_at(const struct mt_go_table *table, uint64_t address, struct mt
 
 /* ---- The header (runtime/symtab.go, pcHeader) ---- */
 
-struct text_search {
-	uint64_t place;
+struct search {
+	uint64_t wanted; /* a place, or what stands there */
 	uint64_t found;
 };
 
 static void see_text(void *context, uint64_t place, uint64_t address)
 {
-	struct text_search *search = context;
+	struct search *search = context;
 
-	if (place == search->place)
+	if (place == search->wanted)
 		search->found = address;
 }
 
@@ -317,7 +318,7 @@ static void see_text(void *context, uint64_t place, uint64_t address)
 static uint64_t text_start(const struct mt_objfile *objfile, const struct mt_code *code,
 			   uint64_t place, uint64_t told)
 {
-	struct text_search search = {place, told};
+	struct search search = {place, told};
 
 	if (!mt_code_at(code, told))
 		mt_objfile_each_relocation(objfile, see_text, &search);
@@ -348,6 +349,7 @@ static bool read_header(const struct mt_objfile *objfile, const struct part *who
 	mt_cursor_u64(&cursor); /* the count of files */
 	text = has_text ? mt_cursor_u64(&cursor) : 0;
 	table->names = part_at(whole, mt_cursor_u64(&cursor));
+	table->names_address = address + (uint64_t)(table->names.bytes - whole->bytes);
 	table->units = part_at(whole, mt_cursor_u64(&cursor));
 	table->files = part_at(whole, mt_cursor_u64(&cursor));
 	table->values = part_at(whole, mt_cursor_u64(&cursor));
@@ -430,4 +432,28 @@ const struct mt_go_table *mt_go_table(struct mt_objfile *objfile)
 		objfile->go = (struct mt_objfile_attachment){create(objfile), destroy};
 	}
 	return objfile->go.data;
+}
+
+/* ---- The module's data (runtime/symtab.go, moduledata): the table's address, and that of the
+ * names in it, to which nothing else refers ---- */
+
+static void see_module(void *context, uint64_t place, uint64_t address)
+{
+	struct search *search = context;
+
+	if (address == search->wanted && !search->found)
+		search->found = place - sizeof(address);
+}
+
+uint64_t mt_go_module(struct mt_objfile *objfile)
+{
+	const struct mt_go_table *table = mt_go_table(objfile);
+
+	if (!table)
+		return 0;
+	struct search search = {.wanted = table->names_address};
+	mt_objfile_each_relocation(objfile, see_module, &search);
+	if (!search.found)
+		mt_objfile_each_word(objfile, see_module, &search);
+	return search.found;
 }

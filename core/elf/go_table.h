@@ -49,5 +49,8 @@ void mt_go_each_row(const struct mt_go_table *table, size_t index,
 /* False: none is known, as in functions that change to another stack, behind their first
  * instruction. */
 bool mt_go_frame_at(const struct mt_go_table *table, uint64_t address, struct mt_go_frame *out);
+/* The address of the runtime's data on the program's file (runtime.firstmoduledata, which begins
+ * with the address of this table); 0: none was found. */
+uint64_t mt_go_module(struct mt_objfile *objfile);
 
 #endif

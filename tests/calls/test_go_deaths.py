@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a program of Go's dies is told, with the last calls of the goroutine that is to blame."""
+"""Why a program of Go's dies is told as its runtime says it, with the last calls of the goroutine
+that is to blame."""
 import re
 
 import pytest
@@ -20,21 +21,47 @@ DEATHS = {
     "int": "panic: -42",
     "byte": "panic: 200",
     "bool": "panic: true",
-    "struct": "panic: a value at 0xc",
-    "again": "panic: again: first",
+    "struct": "panic: (main.point) 0x",
+    "pointer": "panic: (*main.point) 0x",
+    "slice": "panic: ([]int) 0x",
+    "map": "panic: (map[string][]main.point) 0x",
+    "function": "panic: (func(int) error) 0x",
+    "generic": "panic: (main.pair[main.point,string]) 0x",
+    "code": "panic: main.code(-3)",
+    "label": 'panic: main.label("blue green")',
+    "ratio": "panic: main.ratio(-1.250000e-001)",
+    "float": "panic: +6.022141e+023",
+    "small": "panic: +1.500000e-300",
+    "infinite": "panic: -Inf",
+    "nan": "panic: NaN",
+    "turn": "panic: main.turn(+1.000000e+000-2.000000e+000i)",
+    "complex": "panic: (+0.000000e+000+1.000000e+000i)",
+    "flag": "panic: main.flag(true)",
+    "again": "panic: first [recovered] panic: again: first",
+    "thrice": "panic: (main.point) 0x",
+    "chain": 'panic: main.label("first") panic: second',
+    "leaving": "panic: on the way out",
+    "write": "panic: assignment to entry in nil map",
+    "convert": "panic: interface conversion: interface {} is string, not int",
+    "method": "panic: interface conversion: main.point is not main.shape: missing method area",
+    "closed": "panic: close of nil channel",
+    "divide": "panic: runtime error: integer divide by zero",
     "nil": NIL,
     "index": INDEX,
     "unlock": "fatal error: sync: unlock of unlocked mutex",
     "deep": "fatal error: stack overflow",
     "wait": DEADLOCK,
+    "goexit": "fatal error: no goroutines (main called runtime.Goexit) - deadlock!",
 }
 LEADS = {"nil": "main.follow", "index": "main.look", "deep": "main.deeper",
-         "again": "main.again.func1"}
+         "again": "main.again.func1", "thrice": "main.again.func1", "chain": "main.die.func",
+         "leaving": "main.die.func", "goexit": "main.main"}
 
 
 @pytest.fixture(name="die")
 def die_fixture(go, run_mtdb, tmp_path):
-    """die("static", "nil") -> (the goroutine that died, what mtdb says of it, the recording)."""
+    """die("static", "nil") -> (the goroutine that died, what the program's runtime says, what mtdb
+    says of it, the recording)."""
 
     def die(way, how, *words):
         program = go(f"dies-{way}", *WAYS[way], source="calls_dies.go")
@@ -43,7 +70,10 @@ def die_fixture(go, run_mtdb, tmp_path):
                         "-o", tmp_path / f"{how}.txt", "--", program, how)
         assert done.returncode == 2, done.stderr
         number = re.search(r"^goroutine (\d+)$", done.stdout, re.M)[1]
-        return number, done.stderr[done.stderr.index("mtdb: "):], recording
+        own = re.search(r"(?:^|\n)((?:panic|fatal error): .*?)(?:\n\[signal|\n\n|\nmtdb: )",
+                        done.stderr, re.S)[1]
+        said = done.stderr[done.stderr.index("mtdb: "):]
+        return number, " ".join(own.split()), said, recording
 
     return die
 
@@ -55,22 +85,24 @@ def names(text):
 
 
 def check(way, how, die):
-    number, said, _ = die(way, how)
-    assert re.search(rf"^mtdb: \S+ died of a {re.escape(DEATHS[how])}.*; its last calls:$", said,
-                     re.M), said
+    number, own, said, _ = die(way, how)
+    told = re.search(r"^mtdb: \S+ died of a (.*); its last calls:$", said, re.M)[1]
+    assert told.startswith(DEATHS[how])
+    assert own.startswith(told[:-3]) if how == "long" else told == own
     said = said[said.index("its last calls"):]
     said = said[:said.index("mtdb: ")]
-    assert re.findall(r'^Goroutine "goroutine (\d+)', said, re.M) == ["1" if how == "wait" else number]
+    is_first = how in ("wait", "goexit")
+    assert re.findall(r'^Goroutine "goroutine (\d+)', said, re.M) == ["1" if is_first else number]
     if how == "wait":
         assert names(said)[-3:-1] == ["runtime.gopark", "runtime.mcall"]
         assert said.rstrip().endswith(" waiting: chan receive")
         return
-    if how != "deep":  # that is told on the thread's own stack
+    if how not in ("deep", "goexit"):  # that is told on the thread's own stack
         told = re.search(r"\n.*\*\*\* " + re.escape(DEATHS[how]), said)
         assert told, said
         said = said[:told.start()] + "\n"
     called = [name for name in names(said) if name.startswith("main.")]
-    assert called[-1] == LEADS.get(how, "main.die"), said
+    assert called[-1].startswith(LEADS.get(how, "main.die")), said
 
 
 @pytest.mark.parametrize("how", DEATHS)
@@ -80,12 +112,12 @@ def test_what_it_died_of(die, how):
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "static"])
 def test_however_it_was_built(die, way):
-    for how in "errorf", "nil", "unlock":
+    for how in "errorf", "nil", "unlock", "code", "generic", "thrice":
         check(way, how, die)
 
 
 def test_in_histories(die, run_mtdb):
-    number, _, recording = die("static", "index", "--history=0")
+    number, _, _, recording = die("static", "index", "--history=0")
     text = run_mtdb("history", "-n", "20", "-g", number, recording).stdout
     lines = text.splitlines()
     told = next(i for i, line in enumerate(lines) if f"*** {INDEX} in runtime.fatalpanic" in line)
