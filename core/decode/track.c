@@ -95,11 +95,6 @@ enum mt_recording_note mt_decode_note_of(const struct mt_decode_run *run,
 	return note;
 }
 
-static bool is_no_mark(enum mt_recording_note note)
-{
-	return note == MT_NOTE_VALUE_IS || note == MT_NOTE_OPEN_CALL;
-}
-
 /* False: the note is none of the thread's events. */
 static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideband *record,
 			  struct mt_event *event)
@@ -125,7 +120,7 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 		event->detail = (uint32_t)record->sample.weight;
 		return true;
 	}
-	if (note >= sizeof(marks) / sizeof(marks[0]) || is_no_mark(note))
+	if (note >= sizeof(marks) / sizeof(marks[0]))
 		return false;
 	event->kind = MT_EVENT_MARK;
 	event->to = record->sample.weight;
