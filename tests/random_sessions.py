@@ -48,7 +48,7 @@ MOVES = ["continue", "continue", "continue", "continue {n}", "next", "next", "ne
 LOOKS = ["bt", "bt -3", "info scope {f}", "info display", "print {v}", "print $rip == (long)&{f}", "x/4i $pc", "x/24xb {f}",
          "disassemble {f}", "info threads", "thread apply all bt 4", "up", "down", "frame 1", "info registers rip",
          "info sharedlibrary", "info symbol {f}", "info line {f}", "info inferiors", "thread 1", "thread 2",
-         "compare-sections .text", "print $_siginfo.si_signo", "info program", "print $_exitcode", "info frame",
+         "compare-sections .text", "print $_siginfo.si_signo", "print $_exitcode", "info frame",
          "find /b {f}, +16, 0xcc", "info source"]
 CHANGES = ["delete {b}", "delete {b}", "disable {b}", "enable {b}", "enable once {b}", "ignore {b} {n}",
            "condition {b} {n} == 2", "condition {b}", "set var {v} = {n}", "return", "jump *$pc", "call {f}", "print work(2)",
