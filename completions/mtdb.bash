@@ -12,12 +12,12 @@ _mtdb_options() { # COMMAND
 	run) echo "$record --history= --stats --branch-log=" ;;
 	attach) echo "$record --for= --max= --pid=" ;;
 	decode) echo '--output= --format= --decoder=' ;;
-	history) echo '--lines= --thread= --goroutine= --unfold' ;;
-	stats) echo '--lines= --thread= --goroutine= --by= --sort= --json --csv' ;;
+	history) echo '--lines= --thread= --goroutine= --coroutine= --unfold' ;;
+	stats) echo '--lines= --thread= --goroutine= --coroutine= --by= --sort= --json --csv' ;;
 	grep) echo '--thread= --slowest= --first= --last= --around= --from= --to= --json' ;;
 	explain) echo '--lines= --thread= --json' ;;
 	diff) echo '--lines= --partings= --thread=' ;;
-	browse) echo '--thread= --goroutine=' ;;
+	browse) echo '--thread= --goroutine= --coroutine=' ;;
 	view) echo '--no-browser --offline' ;;
 	dump) echo '--packets --records' ;;
 	plan) echo '--patches --verbose' ;;

@@ -5,7 +5,7 @@
 #include "command/timeline.h"
 #include "view/view.h"
 
-static const char *const options[] = {"--thread=TID", "--goroutine=ID", NULL};
+static const char *const options[] = {"--thread=TID", "--goroutine=ID", "--coroutine=N", NULL};
 
 static struct mt_error *read_view(struct mt_command_context *context, const char *path,
 				  const struct mt_timeline *timeline, struct mt_view *view)
@@ -23,22 +23,20 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 {
 	mt_auto(mt_option) char *thread = NULL;
 	mt_auto(mt_option) char *goroutine = NULL;
+	mt_auto(mt_option) char *coroutine = NULL;
 	const struct poptOption table[] = {
 	    {"thread", 't', POPT_ARG_STRING, &thread, 0, NULL, NULL},
 	    {"goroutine", 'g', POPT_ARG_STRING, &goroutine, 0, NULL, NULL},
+	    {"coroutine", 'c', POPT_ARG_STRING, &coroutine, 0, NULL, NULL},
 	    POPT_TABLEEND,
 	};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct mt_timeline timeline = {0};
 	struct mt_view *view = NULL;
-	uint64_t tid = 0;
 
 	mt_try(
 	    mt_arguments_parse(&arguments, context, &mt_command_browse, table, argc, argv, 1, 2));
-	if (thread)
-		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
-	timeline.tid = (pid_t)tid;
-	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &timeline.goroutine));
+	mt_try(mt_timeline_parse_track(thread, goroutine, coroutine, &timeline));
 	if (arguments.count > 1)
 		timeline.function = arguments.words[1];
 	mt_try(context->screen->check());
@@ -53,7 +51,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 const struct mt_command mt_command_browse = {
     .name = "browse",
     .summary = "Walk in the calls of a recording, on the whole terminal",
-    .usage = "[-t TID | -g ID] RECORDING [FUNCTION]",
+    .usage = "[-t TID | -g ID | -c N] RECORDING [FUNCTION]",
     .help = "Show the calls of each thread as a list, as \"mtdb history\" prints them, in which\n"
 	    "keys walk.  With FUNCTION, a name or a glob, show only its calls and their callers.\n"
 	    "RECORDING \"-\" is standard input.\n"
@@ -61,6 +59,7 @@ const struct mt_command mt_command_browse = {
 	    "Options:\n"
 	    "  -t, --thread=TID    show only this thread\n"
 	    "  -g, --goroutine=ID  show only this goroutine\n"
+	    "  -c, --coroutine=N   show only this coroutine\n"
 	    "\n"
 	    "Keys:\n"
 	    "  Up, Down, k, j          select another line; PgUp, PgDn, Home, End as usual\n"

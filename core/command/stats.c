@@ -24,8 +24,7 @@ struct request {
 	struct mt_stats_report report;
 	void (*format)(const struct mt_stats_report *report, struct mt_stats_result *result,
 		       struct mt_str *out);
-	pid_t tid;
-	uint64_t goroutine;
+	struct mt_timeline timeline; /* of a recording */
 };
 
 /* The index of WORD among NAMES, of which the last may be NULL. */
@@ -68,9 +67,9 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 static struct mt_error *count_recording(const struct request *request,
 					struct mt_recording *recording, struct mt_stats *stats)
 {
-	const struct mt_timeline timeline = {
-	    .tid = request->tid, .goroutine = request->goroutine, .is_for_statistics = true};
+	struct mt_timeline timeline = request->timeline;
 
+	timeline.is_for_statistics = true;
 	return mt_timeline_feed(request->context, recording, &timeline, mt_stats_sink(stats));
 }
 
@@ -120,14 +119,15 @@ static struct mt_error *run_request(struct request *request, const char *path)
 
 static struct mt_error *run(struct mt_command_context *context, int argc, char **argv)
 {
-	mt_auto(mt_option) char *lines = NULL, *thread = NULL, *goroutine = NULL, *by = NULL,
-				*sort = NULL;
+	mt_auto(mt_option) char *lines = NULL, *thread = NULL, *goroutine = NULL, *coroutine = NULL,
+				*by = NULL, *sort = NULL;
 	int json = 0, csv = 0;
 	/* In a debugger long options may have one dash, as GDB's do. */
 	const struct poptOption table[] = {
 	    {"lines", 'n', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &lines, 0, NULL, NULL},
 	    {"thread", 't', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &thread, 0, NULL, NULL},
 	    {"goroutine", 'g', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &goroutine, 0, NULL, NULL},
+	    {"coroutine", 'c', POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &coroutine, 0, NULL, NULL},
 	    {"by", 0, POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &by, 0, NULL, NULL},
 	    {"sort", 0, POPT_ARG_STRING | POPT_ARGFLAG_ONEDASH, &sort, 0, NULL, NULL},
 	    {"json", 0, POPT_ARG_NONE | POPT_ARGFLAG_ONEDASH, &json, 0, NULL, NULL},
@@ -142,7 +142,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    .report = {.most = DEFAULT_ROWS,
 		       .columns = context->columns ? context->columns : DEFAULT_COLUMNS},
 	};
-	uint64_t rows = DEFAULT_ROWS, tid = 0;
+	uint64_t rows = DEFAULT_ROWS;
 	unsigned chosen_by = 0, chosen_sort = 0;
 
 	mt_try(mt_arguments_parse(&arguments, context,
@@ -150,11 +150,10 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 				  argv, is_live ? 0 : 1, is_live ? 1 : 2));
 	if (lines)
 		mt_try(mt_parse_number(lines, "number of rows", 0, UINT32_MAX, &rows));
-	if (thread)
-		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
-	if (goroutine && is_live)
-		return mt_error_new(MT_ERROR_USAGE, "goroutines are known of recordings alone");
-	mt_try(mt_timeline_parse_goroutine(thread, goroutine, &request.goroutine));
+	if ((goroutine || coroutine) && is_live)
+		return mt_error_new(MT_ERROR_USAGE, "%s are known of recordings alone",
+				    goroutine ? "goroutines" : "coroutines");
+	mt_try(mt_timeline_parse_track(thread, goroutine, coroutine, &request.timeline));
 	if (by)
 		mt_try(choose("--by", by, mt_stats_by_names, MT_STATS_BY_CALLER + 1, &chosen_by));
 	if (sort)
@@ -170,7 +169,6 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	if (lines && rows)
 		request.options.slowest = rows;
 	request.format = json ? mt_stats_print_json : csv ? mt_stats_print_csv : mt_stats_print;
-	request.tid = (pid_t)tid;
 	return run_request(&request, is_live ? NULL : arguments.words[0]);
 }
 
@@ -181,9 +179,9 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	"callers' own.  With FUNCTION, a name or a glob: a histogram of its durations, its callers\n" \
 	"and callees, and its slowest calls.\n"
 
-static const char *const options[] = {
-    "--lines=N",     "--thread=TID", "--goroutine=ID", "--by=WHAT",
-    "--sort=COLUMN", "--json",       "--csv",          NULL};
+static const char *const options[] = {"--lines=N",     "--thread=TID", "--goroutine=ID",
+				      "--coroutine=N", "--by=WHAT",    "--sort=COLUMN",
+				      "--json",        "--csv",        NULL};
 
 const struct mt_command mt_command_stats = {
     .name = "stats",
@@ -200,6 +198,7 @@ const struct mt_command mt_command_stats = {
 	"                     rows)\n"
 	"  -t, --thread=TID   count only this thread\n"
 	"  -g, --goroutine=ID count only this goroutine\n"
+	"  -c, --coroutine=N  count only this coroutine\n"
 	"  --by=WHAT          a row for each function and thread, process or caller (default:\n"
 	"                     function)\n"
 	"  --sort=COLUMN      total (default), self, calls, min, p50, p90, p99, max, waited or\n"

@@ -53,14 +53,23 @@ struct mt_error *mt_timeline_default_path(const char *recording, const char *for
 	return path->failed ? mt_error_no_memory() : NULL;
 }
 
-struct mt_error *mt_timeline_parse_goroutine(const char *thread, const char *goroutine,
-					     uint64_t *out)
+struct mt_error *mt_timeline_parse_track(const char *thread, const char *goroutine,
+					 const char *coroutine, struct mt_timeline *timeline)
 {
-	if (!goroutine)
-		return NULL;
+	uint64_t tid = 0, fiber = 0;
+
+	if (!!thread + !!goroutine + !!coroutine > 1)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "use only one of --thread, --goroutine and --coroutine");
 	if (thread)
-		return mt_error_new(MT_ERROR_USAGE, "use either --thread or --goroutine");
-	return mt_parse_number(goroutine, "goroutine", 1, INT64_MAX, out);
+		mt_try(mt_parse_number(thread, "thread id", 1, INT32_MAX, &tid));
+	if (goroutine)
+		mt_try(mt_parse_number(goroutine, "goroutine", 1, INT64_MAX, &timeline->goroutine));
+	if (coroutine)
+		mt_try(mt_parse_number(coroutine, "coroutine", 1, UINT32_MAX, &fiber));
+	timeline->tid = (pid_t)tid;
+	timeline->coroutine = (uint32_t)fiber;
+	return NULL;
 }
 
 void mt_timeline_log_losses(const struct mt_command_context *context,

@@ -13,10 +13,10 @@
 struct mt_error *mt_timeline_default_path(const char *recording, const char *format,
 					  struct mt_str *path);
 
-/* The option --goroutine, and --thread, which excludes it; either NULL: it was not given.  Errors:
- * USAGE. */
-struct mt_error *mt_timeline_parse_goroutine(const char *thread, const char *goroutine,
-					     uint64_t *out);
+/* The options --thread, --goroutine and --coroutine, which exclude each other, as what TIMELINE is
+ * of; each NULL: it was not given.  Errors: USAGE. */
+struct mt_error *mt_timeline_parse_track(const char *thread, const char *goroutine,
+					 const char *coroutine, struct mt_timeline *timeline);
 
 /* Reports where the timeline is, and what it lacks. */
 void mt_timeline_log_written(const struct mt_command_context *context,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "decode/fibers.h"
 #include "decode/goroutines.h"
 
 #include "perf/stack_sample.h"
@@ -118,6 +119,8 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 
 	mt_try(check_kind(&run));
 	struct mt_error *error = decode(&run);
+	if (!error)
+		error = mt_fibers_check(&run);
 	if (!error)
 		error = mt_decode_hits(&run);
 	if (!error)

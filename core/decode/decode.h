@@ -24,6 +24,7 @@ struct mt_decode_options {
 	pid_t tid;              /* only this thread; 0: all */
 	bool by_threads;        /* goroutines and coroutines have no tracks of their own */
 	uint64_t goroutine;     /* only this one; 0: all */
+	uint32_t coroutine;     /* only the track with this number; 0: all */
 	const char *kallsyms; /* NULL: its own, or /proc/kallsyms, if it was made on this kernel */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "decode/fibers.h"
 #include "decode/kept_events.h"
+#include "trace/sink_ops.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -149,6 +150,8 @@ static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber
 	struct mt_decode_run *run = fibers->run;
 	const struct mt_process_thread *thread = fibers->track->thread;
 	const uint32_t number = ++run->fiber_count;
+	if (run->options->coroutine && run->options->coroutine != number)
+		return NULL;
 	const struct mt_rebuild_options options = {
 	    .thread = {.pid = thread->pid,
 		       .tid = MT_FIBER_TID(number),
@@ -202,4 +205,44 @@ struct mt_error *mt_fibers_show(struct mt_fibers *fibers)
 	struct mt_error *error = show_all(fibers);
 	fibers->run->fibers_thread = 0;
 	return error;
+}
+
+/* ---- One of them alone ---- */
+
+static struct mt_error *ignore_begin(void *sink, const struct mt_slice *slice)
+{
+	(void)sink;
+	(void)slice;
+	return NULL;
+}
+
+static struct mt_error *ignore_end(void *sink, const struct mt_slice_end *end)
+{
+	(void)sink;
+	(void)end;
+	return NULL;
+}
+
+struct mt_slice_sink mt_fibers_no_sink(void)
+{
+	static const struct mt_slice_sink_ops ops = {.thread = mt_slice_ignore_thread,
+						     .segment_begin = mt_slice_ignore_segment,
+						     .begin = ignore_begin,
+						     .end = ignore_end,
+						     .instant = mt_slice_ignore_instant,
+						     .segment_end = mt_slice_ignore_segment};
+
+	return (struct mt_slice_sink){.ops = &ops};
+}
+
+struct mt_error *mt_fibers_check(const struct mt_decode_run *run)
+{
+	const uint32_t wanted = run->options->coroutine;
+
+	return wanted <= run->fiber_count
+		   ? NULL
+		   : mt_error_new(MT_ERROR_NOT_FOUND,
+				  "the recording contains no calls of coroutine %" PRIu32
+				  ": it has %" PRIu32,
+				  wanted, run->fiber_count);
 }

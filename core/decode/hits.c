@@ -171,7 +171,8 @@ static struct mt_error *put(struct mt_decode_run *run, const struct mt_decode_hi
 
 struct mt_error *mt_decode_hits(struct mt_decode_run *run)
 {
-	if (!run->hits.count || run->options->tid || run->options->goroutine || !run->timed)
+	if (!run->hits.count || run->options->tid || run->options->goroutine ||
+	    run->options->coroutine || !run->timed)
 		return NULL;
 	const struct mt_sideband *first = run->hits.items[0].note;
 	const struct mt_thread track = {.pid = first->pid, .tid = MT_HITS_TID, .name = "triggers"};

@@ -459,7 +459,7 @@ struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run)
 {
 	items found = {0};
 
-	if (run->options->goroutine)
+	if (run->options->goroutine || run->options->coroutine)
 		return NULL;
 	struct mt_error *error = run->timed && !run->has_side_tracks ? collect(run, &found) : NULL;
 

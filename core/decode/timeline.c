@@ -48,6 +48,7 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 	    .tid = timeline->tid,
 	    .by_threads = timeline->by_threads,
 	    .goroutine = timeline->goroutine,
+	    .coroutine = timeline->coroutine,
 	    .by_libipt = timeline->by_libipt,
 	    .no_inlines = timeline->is_for_statistics,
 	    .side_tracks_first = timeline->is_for_statistics,

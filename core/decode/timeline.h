@@ -16,6 +16,7 @@ struct mt_timeline {
 	pid_t tid;                      /* 0: all threads */
 	bool by_threads;                /* as struct mt_decode_options has it */
 	uint64_t goroutine;             /* only this one; 0: all */
+	uint32_t coroutine;             /* likewise */
 	bool by_libipt;                 /* likewise */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
 	const char *function;   /* only its calls and their callers: output/calls_of.h; NULL: all */

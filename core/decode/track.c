@@ -42,7 +42,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 		       .tid = tid,
 		       .name = thread->name,
 		       .process = mt_processes_name_of(run->processes, thread)},
-	    .sink = run->calls_sink,
+	    .sink = run->options->coroutine ? mt_fibers_no_sink() : run->calls_sink,
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,

@@ -102,6 +102,27 @@ def test_counted_once(compile, run_mtdb, tmp_path):
     assert "Coroutine" not in alone and " in_middle " in alone
 
 
+def test_one_alone(compile, run_mtdb, tmp_path):
+    """By its number, with what the track of that name has among all."""
+    program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
+    recording = tmp_path / "kept.perf"
+    stdout = record(run_mtdb, tmp_path / "out.txt", program, "thread", "4", "5", words=["-r", recording])
+    *coroutines, _ = own_counts(stdout)
+    every = tracks(run_mtdb("history", "-n", "100000", recording).stdout)
+    for number, expected in enumerate(coroutines, 1):
+        alone = tracks(run_mtdb("history", "-n", "100000", "-c", str(number), recording).stdout)
+        [name] = alone
+        assert name.startswith(f'Coroutine "coroutine {number} ')
+        assert CALL.findall(alone[name]) == CALL.findall(every[name])
+        rows = json.loads(run_mtdb("stats", "--json", "-n", "0", "-c", str(number), recording).stdout)
+        calls = {row["name"]: row["calls"] for row in rows["functions"]}
+        assert {name: calls[name] for name in expected} == expected
+    done = run_mtdb("history", "--coroutine=5", recording)
+    assert done.returncode == 1 and "no calls of coroutine 5: it has 4" in done.stderr
+    done = run_mtdb("history", "-c", "1", "-t", "7", recording)
+    assert "use only one of --thread, --goroutine and --coroutine" in done.stderr
+
+
 @pytest.mark.parametrize("way", ["contexts", "own", "neighbours"])
 def test_behind_a_loss(compile, run_mtdb, tmp_path, way):
     """A ring that holds the end alone: stacks are known by the switches, and the thread's by where

@@ -169,7 +169,7 @@ def test_one_goroutine(go, run_mtdb, tmp_path):
     assert "contains no calls of goroutine 99999" in done.stderr
     done = run_mtdb("history", "-g", "1", "-t", "1", recording)
     assert done.returncode == 2
-    assert "use either --thread or --goroutine" in done.stderr
+    assert "use only one of --thread, --goroutine and --coroutine" in done.stderr
 
 
 def test_no_goroutines(run_mtdb, tmp_path):

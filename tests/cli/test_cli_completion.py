@@ -30,7 +30,7 @@ def complete(*words, cwd=ROOT):
         (("mtdb", "--v"), ["--version"]),
         (("mtdb", "help", "his"), ["history"]),
         (("mtdb", "decode", "--f"), ["--format="]),
-        (("mtdb", "browse", "--"), ["--goroutine=", "--help", "--thread="]),
+        (("mtdb", "browse", "--"), ["--coroutine=", "--goroutine=", "--help", "--thread="]),
         (("mtdb", "dump", "--"), ["--help", "--packets", "--records"]),
         (("mtdb", "decode", "--format", "=", "j"), ["json"]),
         (("mtdb", "decode", "--format", "="), ["folded", "fxt", "html", "json", "pftrace", "speedscope", "text"]),
