@@ -5,13 +5,12 @@
 
 #define LANES 8
 #define WORD  sizeof(uint64_t)
-/* Odd, so that no two words lead to the same. */
-#define FACTOR 0x9e3779b97f4a7c15ull
 
+/* The factor is odd, so that no two words lead to the same. */
 static uint64_t mix(uint64_t sum, uint64_t word)
 {
-	sum = (sum ^ word) * FACTOR;
-	return sum << 29 | sum >> 35;
+	sum = (sum ^ word) * MT_TEXT_HASH_FACTOR;
+	return sum << MT_TEXT_HASH_ROTATE | sum >> (64 - MT_TEXT_HASH_ROTATE);
 }
 
 static uint64_t word_at(const uint8_t *bytes, size_t size)
@@ -38,4 +37,17 @@ uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size)
 	for (size_t left = (size_t)(end - at); left; left -= left < WORD ? left : WORD)
 		sum = mix(sum, word_at(end - left, left));
 	return sum ^ sum >> 32;
+}
+
+uint64_t mt_text_hash(const void *bytes, size_t size)
+{
+	const uint8_t *at = size ? bytes : (const uint8_t *)"";
+	const uint8_t *end = at + (size < MT_TEXT_HASH_BYTES ? size : MT_TEXT_HASH_BYTES);
+	uint64_t sum = size;
+
+	for (; (size_t)(end - at) >= WORD; at += WORD)
+		sum = mix(sum, word_at(at, WORD));
+	for (; at < end; at++)
+		sum = mix(sum, *at);
+	return sum;
 }

@@ -10,4 +10,11 @@
 /* SEED: 0, or the sum of what comes before.  BYTES: NULL where SIZE is 0, too. */
 uint64_t mt_hash(uint64_t seed, const void *bytes, size_t size);
 
+/* Of a text, one word after the other, and then one byte: code within a program computes it too
+ * (engine/calls/condition/strings.c).  Behind the first MT_TEXT_HASH_BYTES only SIZE counts. */
+#define MT_TEXT_HASH_BYTES  4096u
+#define MT_TEXT_HASH_FACTOR 0x9e3779b97f4a7c15ull
+#define MT_TEXT_HASH_ROTATE 29 /* to the left */
+uint64_t mt_text_hash(const void *bytes, size_t size);
+
 #endif

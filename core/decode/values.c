@@ -89,6 +89,44 @@ static struct mt_error *add_open_call(struct mt_decode_run *run, const struct mt
 	return mt_array_push(&run->values.open_calls, call) ? mt_error_no_memory() : NULL;
 }
 
+static int by_hash(const void *left, const void *right)
+{
+	const struct mt_recorded_python_text *a = left, *b = right;
+
+	return (a->hash > b->hash) - (a->hash < b->hash);
+}
+
+static const struct mt_function *python_function(void *context, const char *name, const char *file,
+						 uint32_t first_line)
+{
+	const struct mt_decode_run *run = context;
+
+	return mt_space_pool_python_function(mt_processes_pool(run->processes), name, file,
+					     first_line);
+}
+
+static struct mt_error *add_python_text(struct mt_decode_run *run, const struct mt_sideband *note)
+{
+	const char *at = (const char *)note->sample.raw;
+	const struct mt_recorded_python_text text = {
+	    .hash = note->sample.address,
+	    .text = mt_decode_next_string(&at, at + note->sample.raw_size),
+	};
+
+	return mt_array_push(&run->values.python_texts, text) ? mt_error_no_memory() : NULL;
+}
+
+static void complete_python(struct mt_decode_run *run)
+{
+	struct mt_recorded_values *values = &run->values;
+
+	values->python_function = python_function;
+	values->python_context = run;
+	if (values->python_texts.count)
+		qsort(values->python_texts.items, values->python_texts.count,
+		      sizeof(*values->python_texts.items), by_hash);
+}
+
 struct mt_error *mt_decode_values(struct mt_decode_run *run)
 {
 	const struct mt_sideband *notes = mt_recording_sideband(run->recording);
@@ -98,6 +136,8 @@ struct mt_error *mt_decode_values(struct mt_decode_run *run)
 
 		if (note->sample.raw && mt_decode_note_of(run, note) == MT_NOTE_OPEN_CALL)
 			mt_try(add_open_call(run, note));
+		if (note->sample.raw && mt_decode_note_of(run, note) == MT_NOTE_PYTHON_TEXT)
+			mt_try(add_python_text(run, note));
 		if (mt_decode_note_of(run, note) != MT_NOTE_VALUE_IS || !note->sample.raw)
 			continue;
 		const char *at = (const char *)note->sample.raw, *end = at + note->sample.raw_size;
@@ -117,5 +157,6 @@ struct mt_error *mt_decode_values(struct mt_decode_run *run)
 		value.names_bytes = (size_t)(end - at);
 		mt_try(mt_recorded_values_add(&run->values, &value));
 	}
+	complete_python(run);
 	return NULL;
 }

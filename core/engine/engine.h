@@ -347,6 +347,8 @@ struct mt_engine_text_ops {
 					  mt_engine_function_found *found, void *context);
 };
 
+typedef struct mt_error *mt_engine_value_found(void *context, pid_t pid, uint64_t value);
+
 /* Rings that are looked at while the program runs. */
 struct mt_engine_live_ops {
 	/* Called now and then, and MT_ENGINE_TICK_MS apart when nothing happens: look at how the
@@ -357,6 +359,11 @@ struct mt_engine_live_ops {
 	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);
 	/* Of a thread.  False: it has no ring. */
 	bool (*look)(struct mt_engine *engine, pid_t lwp, struct mt_engine_ring *ring);
+	/* Calls FOUND for each value of that NAME that rings have, those of ended threads too; what
+	 * a thread writes over meanwhile may be garbled.  NULL: there are no values.  Errors:
+	 * FOUND's. */
+	struct mt_error *(*each_value)(struct mt_engine *engine, const char *name,
+				       mt_engine_value_found *found, void *context);
 };
 
 /* Stacks are sampled, and no calls seen. */

@@ -3,7 +3,9 @@
  * manual, "Convenience Functions". */
 #include "expr/node.h"
 
+#include "base/hash.h"
 #include "base/str.h"
+#include "expr/python_text.h"
 #include "expr/regex.h"
 
 #include <string.h>
@@ -19,6 +21,7 @@ static const struct named {
     [MT_NAMED_STRLEN] = {"_strlen", 1},
     [MT_NAMED_MEMEQ] = {"_memeq", 3},
     [MT_NAMED_REGEX] = {"_regex", 2},
+    [MT_NAMED_PYTHON_HASH] = {"_mtrace_python_hash", 1},
 };
 
 enum mt_named_function mt_named_function_of_name(const char *name)
@@ -172,6 +175,27 @@ static struct mt_error *memeq(struct mt_eval *eval, const struct mt_node *node, 
 	return NULL;
 }
 
+/* Of the str at an address. */
+static struct mt_error *python_hash(struct mt_eval *eval, const struct mt_node *node, uint64_t *out)
+{
+	uint8_t header[MT_PYTHON_TEXT_ASCII], characters[MT_TEXT_HASH_BYTES];
+	struct mt_value value;
+	uint64_t at, length;
+
+	mt_try(mt_eval(eval, node->right, &value));
+	mt_try(mt_value_get(eval, &value, &at));
+	mt_try(mt_value_read(eval, at, header, sizeof(header)));
+	memcpy(&length, header + MT_PYTHON_TEXT_LENGTH, sizeof(length));
+	const uint8_t state = header[MT_PYTHON_TEXT_STATE];
+	const uint64_t size =
+	    length * (state >> MT_PYTHON_TEXT_KIND_BIT & MT_PYTHON_TEXT_KIND_MASK);
+	at += state >> MT_PYTHON_TEXT_ASCII_BIT & 1 ? MT_PYTHON_TEXT_ASCII : MT_PYTHON_TEXT_OTHER;
+	mt_try(mt_value_read(eval, at, characters,
+			     size < sizeof(characters) ? size : sizeof(characters)));
+	*out = mt_text_hash(characters, size);
+	return NULL;
+}
+
 static struct mt_error *compile_pattern(const struct mt_str *pattern, struct mt_regex *out)
 {
 	return mt_error_wrap(mt_regex_compile(pattern->text ? pattern->text : "", out), "$_regex");
@@ -209,7 +233,7 @@ struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_no
 					struct mt_value *out)
 {
 	bool equal = false;
-	uint64_t length;
+	uint64_t number;
 
 	mt_try(mt_check_arguments(node));
 	switch (mt_named_function_of(node)) {
@@ -222,9 +246,13 @@ struct mt_error *mt_eval_named_function(struct mt_eval *eval, const struct mt_no
 	case MT_NAMED_REGEX:
 		mt_try(matches(eval, node, &equal));
 		break;
+	case MT_NAMED_PYTHON_HASH:
+		mt_try(python_hash(eval, node, &number));
+		*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_ULONG), number);
+		return NULL;
 	default:
-		mt_try(string_length(eval, node, &length));
-		*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT), length);
+		mt_try(string_length(eval, node, &number));
+		*out = mt_value_integer(mt_type_builtin(eval->program, MT_BUILTIN_INT), number);
 		return NULL;
 	}
 	*out = mt_eval_bool(eval, equal);

@@ -179,6 +179,7 @@ enum mt_named_function {
 	MT_NAMED_STRLEN,
 	MT_NAMED_MEMEQ,
 	MT_NAMED_REGEX,
+	MT_NAMED_PYTHON_HASH, /* none of GDB's: mt_text_hash() of a str's characters */
 };
 
 /* NAME: without the $. */

@@ -3,16 +3,17 @@
 #include "perf/writer_private.h"
 
 const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
-    [MT_NOTE_SIGNAL] = "mtrace:signal",       [MT_NOTE_TRIGGER] = "mtrace:trigger",
-    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",   [MT_NOTE_EXIT] = "mtrace:exit",
-    [MT_NOTE_THROTTLE] = "mtrace:throttle",   [MT_NOTE_OFF_CPU] = "mtrace:off-cpu",
-    [MT_NOTE_ON_CPU] = "mtrace:on-cpu",       [MT_NOTE_FAULT] = "mtrace:fault",
-    [MT_NOTE_SYSCALL] = "mtrace:syscall",     [MT_NOTE_SYSRET] = "mtrace:sysret",
-    [MT_NOTE_COUNTER] = "mtrace:counter",     [MT_NOTE_MARK] = "mtrace:mark",
-    [MT_NOTE_MISSED] = "mtrace:missed",       [MT_NOTE_VALUE_IS] = "mtrace:value-is",
-    [MT_NOTE_OPEN_CALL] = "mtrace:open-call", [MT_NOTE_OWN_STACK] = "mtrace:own-stack",
-    [MT_NOTE_OBJECT] = "mtrace:object",       [MT_NOTE_OBJECT_GONE] = "mtrace:object-gone",
-    [MT_NOTE_SPAN] = "mtrace:span",           [MT_NOTE_SPAN_END] = "mtrace:span-end",
+    [MT_NOTE_SIGNAL] = "mtrace:signal",           [MT_NOTE_TRIGGER] = "mtrace:trigger",
+    [MT_NOTE_SNAPSHOT] = "mtrace:snapshot",       [MT_NOTE_EXIT] = "mtrace:exit",
+    [MT_NOTE_THROTTLE] = "mtrace:throttle",       [MT_NOTE_OFF_CPU] = "mtrace:off-cpu",
+    [MT_NOTE_ON_CPU] = "mtrace:on-cpu",           [MT_NOTE_FAULT] = "mtrace:fault",
+    [MT_NOTE_SYSCALL] = "mtrace:syscall",         [MT_NOTE_SYSRET] = "mtrace:sysret",
+    [MT_NOTE_COUNTER] = "mtrace:counter",         [MT_NOTE_MARK] = "mtrace:mark",
+    [MT_NOTE_MISSED] = "mtrace:missed",           [MT_NOTE_VALUE_IS] = "mtrace:value-is",
+    [MT_NOTE_OPEN_CALL] = "mtrace:open-call",     [MT_NOTE_OWN_STACK] = "mtrace:own-stack",
+    [MT_NOTE_OBJECT] = "mtrace:object",           [MT_NOTE_OBJECT_GONE] = "mtrace:object-gone",
+    [MT_NOTE_PYTHON_TEXT] = "mtrace:python-text", [MT_NOTE_SPAN] = "mtrace:span",
+    [MT_NOTE_SPAN_END] = "mtrace:span-end",
 };
 
 const char *mt_writer_event_name(enum mt_writer_event event)

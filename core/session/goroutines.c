@@ -89,12 +89,14 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	return mt_session_see_all(session, process);
 }
 
-bool mt_session_may_have(const struct mt_session_trigger *trigger, const struct mt_objfile *objfile)
+bool mt_session_may_have(const struct mt_session_trigger *trigger, struct mt_objfile *objfile)
 {
 	if (!trigger->words)
 		return true;
 	if (!objfile)
 		return false;
+	if (trigger->words >= MT_WORDS_PYTHON)
+		return mt_session_may_have_python(objfile);
 	return trigger->words >= MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
 						    : mt_objfile_has_header_note(objfile);
 }

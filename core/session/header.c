@@ -140,6 +140,8 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 {
 	struct mt_error *error = NULL;
 
+	if (trigger->words == MT_WORDS_PYTHON)
+		return mt_session_parse_python(process, frame, out);
 	if (trigger->words >= MT_WORDS_GOROUTINE)
 		return mt_session_parse_goroutine(process, frame, trigger->words, out);
 	for (size_t i = 0; i < FUNCTIONS; i++)

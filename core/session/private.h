@@ -100,6 +100,7 @@ struct mt_session_process {
 	unsigned goid_offset;                   /* in Go's runtime.g; 0: types tell */
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
+	uint64_t python_loop; /* CPython's, whose calls are recorded; 0: it has none */
 	UT_hash_handle hh;
 };
 
@@ -161,8 +162,9 @@ struct mt_session {
 	uint64_t left_out;   /* snapshots for which there was no room */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	bool python_is_told; /* that a version of it is not known */
-	uint64_t end_ns;     /* when an attached process is let go; 0: not by time */
-	uint64_t request_ns; /* when the user asked for a snapshot; 0: not */
+	struct mt_session_python_text *python_texts; /* that the recording has */
+	uint64_t end_ns;                 /* when an attached process is let go; 0: not by time */
+	uint64_t request_ns;             /* when the user asked for a snapshot; 0: not */
 	uint64_t began_ns, next_look_ns; /* see mt_session_look_for_made() */
 	uint64_t ended_ns; /* when the first process ended, and others stayed; 0: not, or said */
 };
@@ -327,8 +329,7 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 					   const struct mt_objfile *objfile);
 /* Whether such a file, NULL if there is none, can have the trigger's function: those that nobody
  * asked for are in few. */
-bool mt_session_may_have(const struct mt_session_trigger *trigger,
-			 const struct mt_objfile *objfile);
+bool mt_session_may_have(const struct mt_session_trigger *trigger, struct mt_objfile *objfile);
 /* What is recorded of such a switch, or of a WAKE, MAKE, MADE. */
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
 					    const struct mt_expr_frame *frame, enum mt_words words,
@@ -426,6 +427,23 @@ const struct mt_python_loop *mt_session_python_loop(const struct mt_python_stack
 /* What a loop ran, as a note has it: MT_NOTE_OPEN_CALL in perf/recording_writer.h. */
 void mt_session_append_python(const struct mt_python_stack *stack,
 			      const struct mt_python_loop *loop, struct mt_str *out);
+
+/* python_calls.c */
+/* A file was mapped at MAP: if it has an interpreter of Python, what its loop runs is recorded from
+ * now on.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_see_python(struct mt_session *session,
+				       struct mt_session_process *process,
+				       struct mt_objfile *objfile, const struct mt_map *map);
+/* Whether it is such a file. */
+bool mt_session_may_have_python(struct mt_objfile *objfile);
+/* What is recorded of a call of the loop. */
+struct mt_error *mt_session_parse_python(const struct mt_session_process *process,
+					 const struct mt_expr_frame *frame,
+					 struct mt_session_value_list *out);
+/* What can be read of the functions whose calls are in rings goes into the recording.  Errors: the
+ * writer's. */
+struct mt_error *mt_session_put_python(struct mt_session *session);
+void mt_session_forget_python(struct mt_session *session);
 
 /* open_calls.c */
 /* Arguments of the calls that are open in LWP, which stands still, for the snapshot of that number,

@@ -3,19 +3,19 @@
  * in a process, and what is noted of a call of its loop. */
 #include "elf/data_symbol.h"
 #include "session/private.h"
+#include "trace/python_calls.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define LOOP_FUNCTION "_PyEval_EvalFrameDefault"
 /* A record has room for 60,000, of which the arguments take some. */
 #define MOST_NOTE_BYTES 58000u
 
 bool mt_session_is_python_loop(const struct mt_function *function)
 {
-	const size_t length = sizeof(LOOP_FUNCTION) - 1;
+	const size_t length = sizeof(MT_PYTHON_LOOP) - 1;
 
-	return function && function->name && strncmp(function->name, LOOP_FUNCTION, length) == 0 &&
+	return function && function->name && strncmp(function->name, MT_PYTHON_LOOP, length) == 0 &&
 	       (!function->name[length] || function->name[length] == '.');
 }
 

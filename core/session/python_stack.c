@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "session/python_stack.h"
 
+#include "base/hash.h"
 #include "base/str.h"
+#include "expr/python_text.h"
 
 #include <string.h>
 
@@ -34,15 +36,8 @@
 #define CODE_LINES        136
 #define CODE_INSTRUCTIONS 184
 #define INSTRUCTION_BYTES 2
-/* PyASCIIObject, PyCompactUnicodeObject, PyBytesObject */
-#define TEXT_LENGTH      16
-#define TEXT_STATE       32
-#define TEXT_ASCII       48
-#define TEXT_OTHER       72
-#define TEXT_KIND(state) ((state) >> 2 & 7) /* bytes a character */
-#define TEXT_IS_COMPACT  0x20
-#define TEXT_IS_ASCII    0x40
-#define BYTES_START      32
+/* PyBytesObject */
+#define BYTES_START 32
 
 /* Of a sound interpreter there are no more, or they are not worth the time. */
 #define MOST_INTERPRETERS 64
@@ -55,6 +50,7 @@
 
 struct reading {
 	const struct mt_python_memory *memory;
+	struct mt_arena *arena; /* of *OUT, or of whoever has it */
 	struct mt_python_stack *out;
 	size_t bytes_left, frames_left;
 	/* A function that calls itself is read once. */
@@ -105,23 +101,30 @@ static void append_character(struct mt_str *out, uint32_t c)
 	}
 }
 
-/* A str, as UTF-8; NULL: it is none, or has a NUL, which no name has. */
-static const char *text_at(struct reading *reading, uint64_t address)
+/* A str, as UTF-8; NULL: it is none, or has a NUL, which no name has.  *IS_WHOLE: HASH is of all.
+ */
+static const char *text_at(struct reading *reading, uint64_t address, uint64_t *hash,
+			   bool *is_whole)
 {
-	uint8_t header[TEXT_ASCII], characters[4 * MOST_CHARACTERS];
+	uint8_t header[MT_PYTHON_TEXT_ASCII], characters[4 * MOST_CHARACTERS];
 	mt_auto(mt_str) struct mt_str text = {0};
 
 	if (!read_bytes(reading, address, header, sizeof(header)) ||
 	    word_in(header, OBJECT_TYPE) != reading->memory->unicode_type)
 		return NULL;
-	const uint64_t length = word_in(header, TEXT_LENGTH);
-	const unsigned state = header[TEXT_STATE], kind = TEXT_KIND(state);
+	const uint64_t length = word_in(header, MT_PYTHON_TEXT_LENGTH);
+	const unsigned state = header[MT_PYTHON_TEXT_STATE],
+		       kind = state >> MT_PYTHON_TEXT_KIND_BIT & MT_PYTHON_TEXT_KIND_MASK;
 	const size_t count = length < MOST_CHARACTERS ? (size_t)length : MOST_CHARACTERS;
-	if (!(state & TEXT_IS_COMPACT) || length > MOST_LENGTH ||
+	if (!(state & MT_PYTHON_TEXT_IS_COMPACT) || length > MOST_LENGTH ||
 	    (kind != 1 && kind != 2 && kind != 4) ||
-	    !read_bytes(reading, address + (state & TEXT_IS_ASCII ? TEXT_ASCII : TEXT_OTHER),
+	    !read_bytes(reading,
+			address + (state & (1u << MT_PYTHON_TEXT_ASCII_BIT) ? MT_PYTHON_TEXT_ASCII
+									    : MT_PYTHON_TEXT_OTHER),
 			characters, count * kind))
 		return NULL;
+	*hash = mt_text_hash(characters, count * kind);
+	*is_whole = count == length;
 	mt_str_append(&text, "");
 	for (size_t i = 0; i < count; i++) {
 		uint32_t c = 0;
@@ -132,7 +135,7 @@ static const char *text_at(struct reading *reading, uint64_t address)
 		append_character(&text, c);
 	}
 	mt_str_append(&text, count < length ? "..." : "");
-	return text.failed ? NULL : mt_arena_text(&reading->out->arena, text.text, text.length);
+	return text.failed ? NULL : mt_arena_text(reading->arena, text.text, text.length);
 }
 
 /* ---- Lines: what co_linetable, a bytes, says of an instruction ---- */
@@ -210,6 +213,8 @@ static bool read_code(struct reading *reading, uint64_t code, const uint8_t *obj
 		      struct mt_python_frame *out)
 {
 	uint32_t first_line;
+	uint64_t hash;
+	bool is_whole;
 
 	if (code == reading->last_code) {
 		*out = reading->last;
@@ -217,8 +222,8 @@ static bool read_code(struct reading *reading, uint64_t code, const uint8_t *obj
 	}
 	memcpy(&first_line, object + CODE_FIRST_LINE, sizeof(first_line));
 	*out = (struct mt_python_frame){
-	    .function = text_at(reading, word_in(object, CODE_NAME)),
-	    .file = text_at(reading, word_in(object, CODE_FILE)),
+	    .function = text_at(reading, word_in(object, CODE_NAME), &hash, &is_whole),
+	    .file = text_at(reading, word_in(object, CODE_FILE), &hash, &is_whole),
 	    .first_line = first_line <= INT32_MAX ? first_line : 0,
 	};
 	if (!out->function || !out->file)
@@ -305,7 +310,12 @@ void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread
 			  struct mt_python_stack *out)
 {
 	struct reading reading = {
-	    .memory = memory, .out = out, .bytes_left = MOST_BYTES, .frames_left = MOST_FRAMES};
+	    .memory = memory,
+	    .arena = &out->arena,
+	    .out = out,
+	    .bytes_left = MOST_BYTES,
+	    .frames_left = MOST_FRAMES,
+	};
 	uint64_t interpreter = word_at(&reading, memory->runtime + RUNTIME_INTERPRETERS);
 	size_t threads = 0;
 
@@ -325,4 +335,34 @@ void mt_python_stack_deinit(struct mt_python_stack *stack)
 	mt_array_deinit(&stack->loops);
 	mt_array_deinit(&stack->frames);
 	mt_arena_deinit(&stack->arena);
+}
+
+static struct mt_python_text whole_text_at(struct reading *reading, uint64_t address)
+{
+	struct mt_python_text text = {0};
+	bool is_whole = false;
+
+	text.text = text_at(reading, address, &text.hash, &is_whole);
+	if (!is_whole)
+		text.text = NULL;
+	return text;
+}
+
+bool mt_python_code_read(const struct mt_python_memory *memory, uint64_t code,
+			 struct mt_python_code *out)
+{
+	struct reading reading = {.memory = memory, .arena = &out->arena, .bytes_left = MOST_BYTES};
+	uint8_t object[CODE_INSTRUCTIONS];
+
+	if (!read_bytes(&reading, code, object, sizeof(object)) ||
+	    word_in(object, OBJECT_TYPE) != memory->code_type)
+		return false;
+	out->function = whole_text_at(&reading, word_in(object, CODE_NAME));
+	out->file = whole_text_at(&reading, word_in(object, CODE_FILE));
+	return true;
+}
+
+void mt_python_code_deinit(struct mt_python_code *code)
+{
+	mt_arena_deinit(&code->arena);
 }

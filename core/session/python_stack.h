@@ -44,6 +44,17 @@ struct mt_python_loop {
 	size_t first, count;
 };
 
+/* A str, as it was read. */
+struct mt_python_text {
+	const char *text; /* NULL: not all of it could be */
+	uint64_t hash;    /* mt_text_hash() of its characters as Python has them */
+};
+
+struct mt_python_code {
+	struct mt_python_text function, file;
+	struct mt_arena arena;
+};
+
 struct mt_python_stack {
 	MT_ARRAY(struct mt_python_loop) loops;   /* of each interpreter the innermost first */
 	MT_ARRAY(struct mt_python_frame) frames; /* of each loop the innermost first */
@@ -60,5 +71,9 @@ static inline bool mt_python_is_known(uint64_t version)
 void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id,
 			  struct mt_python_stack *out);
 void mt_python_stack_deinit(struct mt_python_stack *stack);
+/* What a code object says of itself.  False: at CODE there is none. */
+bool mt_python_code_read(const struct mt_python_memory *memory, uint64_t code,
+			 struct mt_python_code *out);
+void mt_python_code_deinit(struct mt_python_code *code);
 
 #endif

@@ -246,6 +246,7 @@ void mt_session_destroy(struct mt_session *session)
 	mt_array_deinit(&session->stops);
 	mt_str_deinit(&session->why);
 	free(session->death);
+	mt_session_forget_python(session);
 	free(session);
 }
 

@@ -70,6 +70,9 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 				error = mt_session_see_goroutines(walk->session, walk->process,
 								  objfile);
 			if (!error)
+				error = mt_session_see_python(walk->session, walk->process, objfile,
+							      map);
+			if (!error)
 				error = mt_session_see_objects(walk->process, objfile, map);
 		}
 		mt_objfile_unref(objfile);
@@ -222,6 +225,7 @@ struct mt_error *mt_session_put_names(struct mt_session *session)
 
 	mt_try(mt_session_put_made(session));
 	mt_try(mt_session_put_objects(session));
+	mt_try(mt_session_put_python(session));
 	HASH_ITER (hh, session->threads, thread, next)
 		mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	return NULL;

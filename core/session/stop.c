@@ -124,6 +124,10 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 
 		if (!is_hit(session, thread, site, news))
 			continue;
+		if (trigger->words == MT_WORDS_PYTHON_ENDS) {
+			mt_try(mt_session_put_python(session));
+			continue;
+		}
 		if (trigger->mark) {
 			mt_try(mt_session_put_mark(session, thread, trigger, news));
 			continue;
@@ -346,6 +350,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->probes.count = 0;
 	process->loader = 0;
 	mt_session_forget_objects(process);
+	process->python_loop = 0;
 	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
@@ -361,6 +366,7 @@ static struct mt_error *end_thread(struct mt_session *session, struct mt_session
 		mt_try(mt_session_put_made(session));
 		mt_try(mt_session_put_objects(session));
 	}
+	mt_try(mt_session_put_python(session));
 	mt_try(mt_session_put_name(session, thread, false, mt_session_now(session)));
 	mt_try(mt_session_read_rings(session, thread->lwp, 0, session->writer));
 	mt_try(mt_session_put_end(session, thread, status, mt_session_now(session)));

@@ -85,7 +85,8 @@ static struct mt_error *put_python(struct naming *naming, uint64_t time_ns)
 		const struct begun *begun =
 		    call->depth < naming->open.count ? &naming->open.items[call->depth] : NULL;
 
-		if (!begun || begun->function != call->function || !call->python_count)
+		if (!begun || begun->function != call->function ||
+		    (!call->python_count && !call->at.file))
 			continue;
 		if (begun->behind != naming->events)
 			return NULL;
@@ -97,7 +98,7 @@ static struct mt_error *put_python(struct naming *naming, uint64_t time_ns)
 			    .flags = MT_SLICE_INFERRED | MT_SLICE_PYTHON | MT_SLICE_TIME_ESTIMATED,
 			    .depth = call->depth + 1 + naming->put_depth++,
 			    .function = python->function,
-			    .call_source = i ? python[-1].at : (struct mt_source){0},
+			    .call_source = i ? python[-1].at : call->at,
 			    .arguments = python->where,
 			};
 			mt_try(mt_slice_pass_begin(naming, &slice));
@@ -129,8 +130,9 @@ static struct mt_source called_by_python(const struct naming *naming, const stru
 {
 	const struct mt_open_call *call = naming->put.count ? *mt_array_last(&naming->put) : NULL;
 
-	return call && slice->depth == call->depth + 1 ? call->python[call->python_count - 1].at
-						       : (struct mt_source){0};
+	if (!call || slice->depth != call->depth + 1)
+		return (struct mt_source){0};
+	return call->python_count ? call->python[call->python_count - 1].at : call->at;
 }
 
 /* ---- Their arguments ---- */
@@ -152,7 +154,8 @@ static struct mt_error *to_begin(void *self, const struct mt_slice *slice)
 		const struct mt_open_call *call = &calls->items.items[naming->next];
 
 		if (call->depth == slice->depth && call->function == begun->function) {
-			named.arguments = slice->arguments ? slice->arguments : call->arguments;
+			if (!slice->arguments || (call->arguments && call->at.file))
+				named.arguments = call->arguments;
 			named.call_id = slice->call_id ? slice->call_id : call->call_id;
 		}
 	}

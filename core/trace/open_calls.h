@@ -15,6 +15,7 @@ struct mt_open_call {
 	/* Slices of their own on it, the outermost first; lent for the run. */
 	const struct mt_python_call *python;
 	size_t python_count;
+	struct mt_source at; /* where it stands, if it is in Python itself; file NULL: not known */
 };
 
 /* By depth, rising. */
@@ -25,8 +26,8 @@ struct mt_open_calls {
 
 /* mt_segment_log_replay(), twice: the first time to see which slices stay open, so that these of
  * CALLS get their arguments, unless they have some that were recorded, and their functions in
- * Python.  When these were called is not known: they begin behind what is known to have come before
- * the last call from among them. */
+ * Python; those that are in Python themselves get where they stand.  When these were called is not
+ * known: they begin behind what is known to have come before the last call from among them. */
 struct mt_error *mt_open_calls_replay(struct mt_segment_log *log, const struct mt_replay *replay,
 				      const struct mt_open_calls *calls);
 

@@ -6,12 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT = 4096 };
+enum { KEPT = 4096, KEPT_PYTHON = 1024 };
+
+struct mt_recorded_python {
+	struct mt_recorded_python_code code;
+	struct mt_python_call call; /* `function` NULL: it is not known */
+	bool is_kept;
+};
 
 void mt_recorded_values_deinit(struct mt_recorded_values *values)
 {
 	mt_array_deinit(&values->items);
 	mt_array_deinit(&values->open_calls);
+	mt_array_deinit(&values->python_texts);
+	free(values->python);
+	values->python = NULL;
 	mt_arena_deinit(&values->arena);
 	free(values->kept);
 	values->kept = NULL;
@@ -182,4 +191,50 @@ const char *mt_recorded_values_keep(struct mt_recorded_values *values, const str
 	if (!*slot || strcmp(*slot, text->text) != 0)
 		*slot = mt_arena_text(&values->arena, text->text, text->length);
 	return *slot;
+}
+
+static const char *python_text(const struct mt_recorded_values *values, uint64_t hash)
+{
+	size_t low = 0, high = values->python_texts.count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (values->python_texts.items[middle].hash < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < values->python_texts.count && values->python_texts.items[low].hash == hash
+		   ? values->python_texts.items[low].text
+		   : NULL;
+}
+
+static void name_python(struct mt_recorded_values *values, struct mt_recorded_python *kept)
+{
+	const char *name = python_text(values, kept->code.function);
+	const char *file = python_text(values, kept->code.file);
+	const uint32_t line =
+	    kept->code.first_line <= INT32_MAX ? (uint32_t)kept->code.first_line : 0;
+
+	if (!name || !file || !values->python_function)
+		return;
+	kept->call.function = values->python_function(values->python_context, name, file, line);
+	kept->call.where = mt_arena_format(&values->arena, "%s:%u", file, line);
+}
+
+const struct mt_python_call *mt_recorded_values_python(struct mt_recorded_values *values,
+						       const struct mt_recorded_python_code *code)
+{
+	if (!values->python)
+		values->python = calloc(KEPT_PYTHON, sizeof(*values->python));
+	if (!values->python)
+		return NULL;
+	struct mt_recorded_python *kept =
+	    &values->python[mt_hash(0, code, sizeof(*code)) % KEPT_PYTHON];
+	if (!kept->is_kept || memcmp(&kept->code, code, sizeof(*code)) != 0) {
+		*kept = (struct mt_recorded_python){.code = *code, .is_kept = true};
+		name_python(values, kept);
+	}
+	return kept->call.function ? &kept->call : NULL;
 }

@@ -71,6 +71,18 @@ struct mt_recorded_open_call {
 	size_t python_count;
 };
 
+/* A name or a file of Python's, known by a sum (trace/python_calls.h). */
+struct mt_recorded_python_text {
+	uint64_t hash;
+	const char *text; /* lent */
+};
+
+/* The code object that a call of the loop begins with. */
+struct mt_recorded_python_code {
+	uint64_t function, file; /* sums */
+	uint64_t first_line;
+};
+
 /* More than anybody reads for a thread. */
 #define MT_RECORDED_OPEN_CALLS 256u
 
@@ -78,6 +90,12 @@ struct mt_recorded_values {
 	MT_ARRAY(struct mt_recorded_open_call) open_calls;
 	MT_ARRAY(struct mt_recorded_value) items; /* by number; `name` NULL: there is none */
 	bool has_results;
+	MT_ARRAY(struct mt_recorded_python_text) python_texts; /* by their sums */
+	/* A function of that name, one and the same each time; NULL: no memory. */
+	const struct mt_function *(*python_function)(void *context, const char *name,
+						     const char *file, uint32_t first_line);
+	void *python_context;
+	struct mt_recorded_python *python; /* that were found last; NULL: none yet */
 	struct mt_arena arena;
 	const char **kept; /* texts that were made last, by their hashes */
 };
@@ -102,6 +120,10 @@ void mt_recorded_text_append(uint64_t length, const uint64_t *words, size_t coun
 size_t
 mt_recorded_values_open_calls(const struct mt_recorded_values *values, pid_t tid, uint32_t snapshot,
 			      const struct mt_recorded_open_call *out[MT_RECORDED_OPEN_CALLS]);
+/* Of a call that begins with CODE: `where` says where the function is ("app.py:3").  Lent until the
+ * next one is asked for.  NULL: it is not known, or there is no memory. */
+const struct mt_python_call *mt_recorded_values_python(struct mt_recorded_values *values,
+						       const struct mt_recorded_python_code *code);
 /* A copy of TEXT that lives as long as VALUES; equal ones are often the same.  NULL: no memory. */
 const char *mt_recorded_values_keep(struct mt_recorded_values *values, const struct mt_str *text);
 

@@ -100,7 +100,7 @@ struct mt_side_event {
 #define MT_SLICE_HANDLER        0x08 /* a signal handler, on the interrupted frame */
 #define MT_SLICE_CONTEXT        0x10 /* by a filter: shown for what it called */
 #define MT_SLICE_SAMPLED        0x20 /* seen in samples: see struct mt_sampling */
-#define MT_SLICE_PYTHON         0x40 /* and INFERRED: an interpreter's loop ran it at the end */
+#define MT_SLICE_PYTHON         0x40 /* an interpreter's loop ran it; and INFERRED: at the end */
 
 struct mt_slice {
 	uint64_t time_ns;

@@ -250,5 +250,6 @@ bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 		mt_segment_log_text(&stack->base.log, arguments);
 	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
 				     &slice);
+	mt_sp_begin_python(stack, mt_sp_top(stack->current));
 	return true;
 }

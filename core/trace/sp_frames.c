@@ -129,6 +129,8 @@ static void put_inside(struct mt_sp_stack *stack, const struct mt_event *events,
 		if (arguments)
 			mt_segment_log_text(&stack->base.log, arguments);
 		mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true, &slice);
+		if (frame.at_entry)
+			mt_sp_begin_python(stack, mt_sp_top(stack->current));
 	}
 }
 

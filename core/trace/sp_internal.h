@@ -7,7 +7,7 @@
  *	sp_fibers.c   stacks of coroutines, which have tracks of their own
  *	sp_again.c    functions that begin anew, on a stack that moved
  *	sp_frames.c   frames from an unwinder
- *	sp_values.c   arguments and results
+ *	sp_values.c   arguments and results, and what loops begin with in Python
  *	sp_results.c  results of calls that end with a jump
  *	sp_open.c     arguments of what is open at the end
  *	sp_kept.c     numbers of calls that are open where data is lost
@@ -71,8 +71,11 @@ struct mt_sp_frame {
 	uint64_t return_address; /* 0: not known */
 	const struct mt_inline *const *chain;
 	uint32_t inlines; /* slices of `chain`, outermost first, that lie on its own; and `made` */
-	bool made;        /* the last of them is of code that was made at run time */
-	bool at_entry;    /* an unwinder found it at its first instruction: its ENTRY may follow */
+	/* What a call of CPython's loop began with; NULL: nothing is known.  It has a slice on the
+	 * frame's own, below those. */
+	const struct mt_function *python;
+	bool made;     /* the last of them is of code that was made at run time */
+	bool at_entry; /* an unwinder found it at its first instruction: its ENTRY may follow */
 	bool is_root;
 	struct mt_sp_late late;
 	uint64_t call_site; /* where its caller stands, as an unwinder says; 0: not known */
@@ -183,12 +186,18 @@ static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 	return region->frames.count ? mt_array_last(&region->frames) : NULL;
 }
 
+/* A frame's slice, and those on it that are no frame's. */
+static inline uint32_t mt_sp_slices_of(const struct mt_sp_frame *frame)
+{
+	return 1 + (frame->python != NULL) + frame->inlines;
+}
+
 static inline size_t mt_sp_shown_slices(const struct mt_sp_region *region)
 {
-	size_t count = region->frames.count - region->hidden;
+	size_t count = 0;
 
 	for (size_t i = region->hidden; i < region->frames.count; i++)
-		count += region->frames.items[i].inlines;
+		count += mt_sp_slices_of(&region->frames.items[i]);
 	return count;
 }
 
@@ -327,6 +336,9 @@ void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event);
  */
 const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
 			    const struct mt_function *function, bool result);
+
+/* The frame has begun: so has what it runs in Python, if that waits for its ENTRY. */
+void mt_sp_begin_python(struct mt_sp_stack *stack, struct mt_sp_frame *frame);
 
 /* sp_results.c */
 /* A call of FUNCTION is about to end with a jump, after LATE, which goes on with it. */

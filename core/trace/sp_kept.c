@@ -81,7 +81,7 @@ static bool keep(struct mt_sp_stack *stack, struct mt_sp_kept_calls *calls)
 						    .function = frame->function,
 						    .call_id = frame->call_id,
 						});
-		depth += 1 + frame->inlines;
+		depth += mt_sp_slices_of(frame);
 		lowest = frame->sp;
 	}
 	mt_array_each (old, &stack->kept)

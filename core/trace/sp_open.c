@@ -25,6 +25,28 @@ struct finding {
 	struct mt_open_calls *out;
 };
 
+/* With the function in Python that FRAME began with, of which CALL, NULL if there is none, tells
+ * where it stands.  0, or -1 without memory. */
+static int add_python(struct finding *finding, const struct mt_sp_frame *frame,
+		      const struct mt_recorded_open_call *call)
+{
+	struct mt_open_call open = {
+	    .depth = finding->depth + 1,
+	    .function = frame->python,
+	    .python = call ? call->python : NULL,
+	    .python_count = call ? call->python_count : 0,
+	};
+
+	if (open.python_count && open.python->function == frame->python) {
+		open.arguments = open.python->where;
+		open.at = open.python->at;
+		open.python++;
+		open.python_count--;
+	}
+	return (open.at.file || open.python_count) && mt_array_push(&finding->out->items, open) ? -1
+												: 0;
+}
+
 /* From the frame FROM on.  A frame's slice, and those of the inlined calls on it, lie on those of
  * the frame before.  0, or -1 without memory. */
 static int add_frames(struct finding *finding, const struct mt_sp_region *region, size_t from)
@@ -38,14 +60,16 @@ static int add_frames(struct finding *finding, const struct mt_sp_region *region
 		    .function = frame->function,
 		    .arguments = call ? call->arguments : NULL,
 		    .call_id = frame->is_root ? 0 : frame->call_id,
-		    .python = call ? call->python : NULL,
-		    .python_count = call ? call->python_count : 0,
+		    .python = call && !frame->python ? call->python : NULL,
+		    .python_count = call && !frame->python ? call->python_count : 0,
 		};
 
 		if ((open.arguments || open.call_id || open.python_count) &&
 		    mt_array_push(&finding->out->items, open))
 			return -1;
-		finding->depth += 1 + frame->inlines;
+		if (frame->python && add_python(finding, frame, call))
+			return -1;
+		finding->depth += mt_sp_slices_of(frame);
 	}
 	return 0;
 }

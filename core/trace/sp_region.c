@@ -137,6 +137,15 @@ void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		update_floor(stack);
 }
 
+static void show(struct mt_sp_stack *stack, const struct mt_function *function, uint8_t flags)
+{
+	mt_segment_log_begin_settled(
+	    &stack->base.log, stack->base.now_ns, stack->base.estimated,
+	    &(struct mt_log_slice){.function = function,
+				   .kind = MT_SLICE_CALL,
+				   .flags = (uint8_t)(MT_SLICE_INFERRED | flags)});
+}
+
 void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 {
 	size_t count = region->frames.count;
@@ -147,12 +156,13 @@ void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region)
 	if (shown > FREE_FRAMES)
 		stack->base.credit -= shown - FREE_FRAMES;
 	region->hidden = count - shown;
-	for (size_t i = region->hidden; i < count; i++)
-		mt_segment_log_begin_settled(
-		    &stack->base.log, stack->base.now_ns, stack->base.estimated,
-		    &(struct mt_log_slice){.function = region->frames.items[i].function,
-					   .kind = MT_SLICE_CALL,
-					   .flags = MT_SLICE_INFERRED});
+	for (size_t i = region->hidden; i < count; i++) {
+		const struct mt_sp_frame *frame = &region->frames.items[i];
+
+		show(stack, frame->function, 0);
+		if (frame->python)
+			show(stack, frame->python, MT_SLICE_PYTHON);
+	}
 }
 
 /* A handler that is alone on its stack returned, though its ret was not seen. */

@@ -61,6 +61,8 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 				   frame->made && i == frame->inlines
 				       ? end_flags | MT_SLICE_END_TIME_ESTIMATED
 				       : end_flags);
+	if (frame->python)
+		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 	if (stack->result)
 		mt_segment_log_text(&stack->base.log, stack->result);
 	else if (stack->jump)

@@ -4,7 +4,10 @@
  * stopped in between.  Those for which it does not
  * come are dropped. */
 #include "trace/goroutines.h"
+#include "trace/python_calls.h"
 #include "trace/sp_internal.h"
+
+#include <string.h>
 
 void mt_sp_take_value(struct mt_sp_stack *stack, const struct mt_event *event)
 {
@@ -96,4 +99,48 @@ const char *mt_sp_values_of(struct mt_sp_stack *stack, uint64_t sp,
 	if (!kept)
 		mt_rebuild_out_of_memory(&stack->base);
 	return kept;
+}
+
+/* The parts that were recorded.  False: not all of them. */
+static bool python_code(const struct mt_sp_stack *stack, struct mt_recorded_python_code *out)
+{
+	const struct mt_sp_values *waiting = &stack->values;
+	unsigned found = 0;
+
+	for (size_t i = 0; i < waiting->count; i++) {
+		const struct mt_recorded_value *value =
+		    mt_recorded_values_find(stack->base.options.values, waiting->numbers[i]);
+
+		if (!value || value->name[0] != MT_VALUE_HIDDEN)
+			continue;
+		if (strcmp(value->name, MT_PYTHON_FUNCTION_NAME) == 0)
+			out->function = waiting->bits[i];
+		else if (strcmp(value->name, MT_PYTHON_FILE_NAME) == 0)
+			out->file = waiting->bits[i];
+		else if (strcmp(value->name, MT_PYTHON_LINE_NAME) == 0)
+			out->first_line = waiting->bits[i];
+		else
+			continue;
+		found++;
+	}
+	return found == 3;
+}
+
+void mt_sp_begin_python(struct mt_sp_stack *stack, struct mt_sp_frame *frame)
+{
+	struct mt_recorded_python_code code = {0};
+
+	if (!stack->values.count || stack->values.sp != frame->sp || !python_code(stack, &code))
+		return;
+	const struct mt_python_call *call =
+	    mt_recorded_values_python(stack->base.options.values, &code);
+	if (!call)
+		return;
+	frame->python = call->function;
+	if (call->where)
+		mt_segment_log_text(&stack->base.log, call->where);
+	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
+				     &(struct mt_log_slice){.function = frame->python,
+							    .kind = MT_SLICE_CALL,
+							    .flags = MT_SLICE_PYTHON});
 }

@@ -18,6 +18,9 @@ enum mt_words {
 	MT_WORDS_MAKE,  /* of a new one: the call, */
 	MT_WORDS_MADE,  /* and its return */
 	MT_WORDS_DEATH, /* why it dies: a trigger, too */
+	/* Nor are these: CPython's loop is called (trace/python_calls.h), */
+	MT_WORDS_PYTHON,
+	MT_WORDS_PYTHON_ENDS, /* and the interpreter ends: a trigger that takes no snapshot */
 };
 
 /* A snapshot that the program asked for, by its reason, wherever it is shown. */

@@ -3,8 +3,10 @@
  * a function here, run with chosen registers and compared. */
 #include "unit.h"
 
+#include "base/hash.h"
 #include "condition_expressions.h"
 #include "condition_world.h"
+#include "expr/python_text.h"
 #include "expr/regex.h"
 
 #define EXPRESSIONS 6000
@@ -490,6 +492,55 @@ static void test_patterns(void **state)
 	assert_true(compiled > 900);
 }
 
+/* A str of Python's, right in front of what cannot be read. */
+static uint64_t write_python_text(unsigned kind, unsigned characters, bool is_ascii)
+{
+	const unsigned size = kind * characters;
+	const uint64_t length = characters;
+	uint8_t *text = edge - size - (is_ascii ? MT_PYTHON_TEXT_ASCII : MT_PYTHON_TEXT_OTHER);
+
+	for (uint8_t *at = edge - PAGE; at < edge; at++)
+		*at = (uint8_t)rand();
+	memcpy(text + MT_PYTHON_TEXT_LENGTH, &length, sizeof(length));
+	text[MT_PYTHON_TEXT_STATE] = (uint8_t)((uint8_t)rand() & 0x83) |
+				     (uint8_t)(kind << MT_PYTHON_TEXT_KIND_BIT) |
+				     (uint8_t)(is_ascii << MT_PYTHON_TEXT_ASCII_BIT);
+	registers[MT_REGISTER_RDI] = (uintptr_t)text;
+	return mt_text_hash(edge - size, size);
+}
+
+/* As evaluation does. */
+static void test_python_hashes(void **state)
+{
+	static const unsigned lengths[] = {0, 1, 7, 8, 9, 15, 16, 500, 1000};
+	struct mt_condition condition;
+	struct mt_expr *expr = NULL;
+
+	(void)state;
+	map_edge();
+	assert_no_error(mt_expr_parse(program, &frame,
+				      "$_mtrace_python_hash($rdi) == (unsigned long) $r12", &expr));
+	assert_no_error(compile(expr, &condition));
+	for (unsigned i = 0; i < 6 * sizeof(lengths) / sizeof(*lengths); i++) {
+		const unsigned kind = 1u << i % 3, length = lengths[i / 6];
+		bool is_true = false;
+
+		fill();
+		errors = (struct mt_condition_errors){0};
+		if (kind * length + MT_PYTHON_TEXT_OTHER > PAGE)
+			continue;
+		registers[MT_REGISTER_R12] = write_python_text(kind, length, i / 3 % 2);
+		assert_true(run());
+		assert_no_error(mt_expr_is_true(expr, &frame, &is_true));
+		assert_true(is_true);
+		registers[MT_REGISTER_R12]++;
+		assert_false(run());
+		assert_int_equal(errors.reads, 0);
+	}
+	mt_condition_deinit(&condition);
+	mt_expr_destroy(expr);
+}
+
 /* Nothing is read behind what decides. */
 static void test_patterns_without_an_end(void **state)
 {
@@ -529,6 +580,7 @@ int main(void)
 	    cmocka_unit_test(test_memory_that_goes),
 	    cmocka_unit_test(test_trust_is_earned),
 	    cmocka_unit_test(test_patterns),
+	    cmocka_unit_test(test_python_hashes),
 	    cmocka_unit_test(test_patterns_without_an_end),
 	};
 

@@ -52,6 +52,9 @@
 #include "engine/calls/threads.h"
 
 /* functions.c */
+/* See each_value() in engine/engine.h. */
+struct mt_error *mt_calls_each_value(struct mt_engine *base, const char *name,
+				     mt_engine_value_found *found, void *context);
 /* See each_function() in engine/engine.h. */
 struct mt_error *mt_calls_each_function(struct mt_engine *base, pid_t pid,
 					mt_engine_function_found *found, void *context);

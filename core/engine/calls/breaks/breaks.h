@@ -180,6 +180,8 @@ void mt_calls_values_into(const struct mt_calls_engine *engine, struct mt_calls_
 			  struct mt_condition_place *where);
 /* The number of the value that an event of SITE has.  False: it has none. */
 bool mt_calls_value_of(const struct mt_calls_engine *engine, uint32_t site, uint32_t *number);
+bool mt_calls_value_is_named(const struct mt_calls_engine *engine, uint32_t number,
+			     const char *name);
 bool mt_calls_value_is_result(const struct mt_calls_engine *engine, uint32_t number);
 /* What the numbers mean, unless that was put.  Errors: the writer's. */
 struct mt_error *mt_calls_put_values(struct mt_calls_engine *engine,

@@ -281,6 +281,14 @@ bool mt_calls_value_of(const struct mt_calls_engine *engine, uint32_t site, uint
 	return site >= MT_RING_SITE_END && *number < engine->values.count;
 }
 
+bool mt_calls_value_is_named(const struct mt_calls_engine *engine, uint32_t number,
+			     const char *name)
+{
+	const struct mt_str *raw = &engine->values.items[number].raw;
+
+	return raw->length && strcmp(raw->text, name) == 0;
+}
+
 bool mt_calls_value_is_result(const struct mt_calls_engine *engine, uint32_t number)
 {
 	return engine->values.items[number].is_result;

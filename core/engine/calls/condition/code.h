@@ -373,9 +373,9 @@ struct mt_error *mt_compile_last_string(struct mt_compiler *compiler,
 					const struct mt_condition_value *value);
 
 /* strings.c */
-/* A call of $_strlen. */
-struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const struct mt_node *call,
-					  struct mt_operand *out);
+/* A call of $_strlen, or of $_mtrace_python_hash. */
+struct mt_error *mt_compile_number_of(struct mt_compiler *compiler, const struct mt_node *call,
+				      struct mt_operand *out);
 /* As mt_compile_truth(), of a call of $_streq, $_memeq or $_regex. */
 struct mt_error *mt_compile_function(struct mt_compiler *compiler, const struct mt_node *node,
 				     bool wanted, struct mt_asm_label *label);

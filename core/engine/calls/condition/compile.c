@@ -318,7 +318,7 @@ static struct mt_error *compile_node(struct mt_compiler *compiler, const struct 
 		return mt_cannot_compile("it changes the program");
 	case MT_NODE_CALL:
 		if (mt_named_function_of(node))
-			return mt_compile_string_length(compiler, node, out);
+			return mt_compile_number_of(compiler, node, out);
 		return mt_cannot_compile("it calls a function");
 	case MT_NODE_TYPE:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* $_streq, $_memeq, $_strlen and $_regex: a byte after the other, so that nothing is read behind
- * the first one that differs, nor behind the NUL.  What is compared with a literal has no loop;
- * loops end behind as many bytes as core/expr reads. */
+/* $_streq, $_memeq, $_strlen, $_regex and $_mtrace_python_hash: a byte after the other, so that
+ * nothing is read behind the first one that differs, nor behind the NUL.  What is compared with a
+ * literal has no loop; loops end behind as many bytes as core/expr reads. */
+#include "base/hash.h"
 #include "engine/calls/condition/code.h"
+#include "expr/python_text.h"
 #include "expr/regex.h"
 
 #include <string.h>
@@ -158,8 +160,8 @@ static struct mt_error *compare_memory(struct mt_compiler *compiler, const struc
 	return NULL;
 }
 
-struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const struct mt_node *call,
-					  struct mt_operand *out)
+static struct mt_error *string_length(struct mt_compiler *compiler, const struct mt_node *call,
+				      struct mt_operand *out)
 {
 	struct mt_asm *code = &compiler->code;
 	struct mt_asm_label done = {0};
@@ -167,7 +169,6 @@ struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const st
 	unsigned length;
 	uint64_t most;
 
-	mt_try(mt_check_arguments(call));
 	if (is_literal(call->right)) {
 		*out = (struct mt_operand){.kind = MT_OPERAND_CONSTANT};
 		return mt_eval(&compiler->eval, call, &out->value);
@@ -190,6 +191,110 @@ struct mt_error *mt_compile_string_length(struct mt_compiler *compiler, const st
 	code->slots = walk.at;
 	*out = mt_operand_in_rax(mt_type_builtin(compiler->eval.program, MT_BUILTIN_INT));
 	return NULL;
+}
+
+/* rax: the next word, or byte. */
+static void mix(struct mt_asm *code, unsigned sum)
+{
+	mt_asm_peek(code, MT_ASM_RCX, sum);
+	mt_asm(code, 0x48, 0x31, 0xc8); /* xor rax, rcx */
+	mt_asm_set(code, MT_ASM_RCX, MT_TEXT_HASH_FACTOR);
+	mt_asm(code, 0x48, 0x0f, 0xaf, 0xc1);                /* imul rax, rcx */
+	mt_asm(code, 0x48, 0xc1, 0xc0, MT_TEXT_HASH_ROTATE); /* rol rax, … */
+	mt_asm_keep(code, sum);
+}
+
+/* As long as there are as many bytes. */
+static void walk_words(struct mt_asm *code, const struct walk *walk, unsigned sum)
+{
+	struct mt_asm_label end = {0};
+	const uint32_t again = mt_asm_here(code);
+
+	mt_asm_peek(code, MT_ASM_RAX, walk->at);
+	mt_asm_peek(code, MT_ASM_RCX, walk->end);
+	mt_asm(code, 0x48, 0x29, 0xc1);                   /* sub rcx, rax */
+	mt_asm(code, 0x48, 0x83, 0xf9, sizeof(uint64_t)); /* cmp rcx, 8 */
+	mt_asm_jump(code, MT_ASM_BELOW, &end);
+	mt_asm_read(code, sizeof(uint64_t), false);
+	mix(code, sum);
+	mt_asm_peek(code, MT_ASM_RAX, walk->at);
+	mt_asm(code, 0x48, 0x83, 0xc0, sizeof(uint64_t)); /* add rax, 8 */
+	mt_asm_keep(code, walk->at);
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, again);
+	mt_asm_bind(code, &end);
+}
+
+/* rax: what lies so many bytes behind the address in the slot. */
+static void read_behind(struct mt_asm *code, unsigned slot, uint8_t offset, uint8_t size)
+{
+	mt_asm_peek(code, MT_ASM_RAX, slot);
+	mt_asm(code, 0x48, 0x83, 0xc0, offset); /* add rax, offset */
+	mt_asm_read(code, size, false);
+}
+
+/* The str at `walk->at` becomes its characters; *SUM: how many bytes there are. */
+static struct mt_error *begin_python(struct mt_asm *code, struct walk *walk, unsigned *sum)
+{
+	const uint8_t difference = MT_PYTHON_TEXT_OTHER - MT_PYTHON_TEXT_ASCII;
+	struct mt_asm_label fits = {0};
+	unsigned state;
+
+	read_behind(code, walk->at, MT_PYTHON_TEXT_STATE, 1);
+	mt_try(mt_asm_save(code, &state));
+	read_behind(code, walk->at, MT_PYTHON_TEXT_LENGTH, sizeof(uint64_t));
+	mt_asm_restore(code, MT_ASM_RCX, state);
+	mt_asm(code, 0x89, 0xca);                             /* mov edx, ecx */
+	mt_asm(code, 0xc1, 0xe9, MT_PYTHON_TEXT_KIND_BIT);    /* shr ecx, … */
+	mt_asm(code, 0x83, 0xe1, MT_PYTHON_TEXT_KIND_MASK);   /* and ecx, … */
+	mt_asm(code, 0x48, 0x0f, 0xaf, 0xc1);                 /* imul rax, rcx */
+	mt_asm(code, 0xc1, 0xea, MT_PYTHON_TEXT_ASCII_BIT);   /* shr edx, … */
+	mt_asm(code, 0x83, 0xe2, 0x01);                       /* and edx, 1 */
+	mt_asm(code, 0x48, 0x6b, 0xd2, (uint8_t)-difference); /* imul rdx, rdx, … */
+	mt_asm_peek(code, MT_ASM_RCX, walk->at);
+	mt_asm(code, 0x48, 0x8d, 0x4c, 0x11, MT_PYTHON_TEXT_OTHER); /* lea rcx, [rcx+rdx+…] */
+	mt_try(mt_asm_save(code, sum));
+	mt_asm(code, 0x48, 0x3d); /* cmp rax, … */
+	mt_asm_imm32(code, MT_TEXT_HASH_BYTES);
+	mt_asm_jump(code, MT_ASM_BELOW, &fits);
+	mt_asm_set(code, MT_ASM_RAX, MT_TEXT_HASH_BYTES);
+	mt_asm_bind(code, &fits);
+	mt_asm(code, 0x48, 0x01, 0xc8); /* add rax, rcx */
+	mt_try(mt_asm_save(code, &walk->end));
+	mt_asm(code, 0x48, 0x89, 0xc8); /* mov rax, rcx */
+	mt_asm_keep(code, walk->at);
+	return NULL;
+}
+
+static struct mt_error *python_hash(struct mt_compiler *compiler, const struct mt_node *call,
+				    struct mt_operand *out)
+{
+	struct mt_asm *code = &compiler->code;
+	struct mt_asm_label end = {0};
+	struct mt_operand operand;
+	struct walk walk;
+	unsigned sum;
+
+	mt_try(mt_compile_value(compiler, call->right, &operand));
+	mt_try(save_address(compiler, &operand, &walk.at));
+	mt_try(begin_python(code, &walk, &sum));
+	walk_words(code, &walk, sum);
+	const uint32_t again = mt_asm_here(code);
+	walk_on(code, &walk, &end);
+	mix(code, sum);
+	mt_asm_jump_back(code, MT_ASM_ALWAYS, again);
+	mt_asm_bind(code, &end);
+	mt_asm_peek(code, MT_ASM_RAX, sum);
+	code->slots = walk.at;
+	*out = mt_operand_in_rax(mt_type_builtin(compiler->eval.program, MT_BUILTIN_ULONG));
+	return NULL;
+}
+
+struct mt_error *mt_compile_number_of(struct mt_compiler *compiler, const struct mt_node *call,
+				      struct mt_operand *out)
+{
+	mt_try(mt_check_arguments(call));
+	return (mt_named_function_of(call) == MT_NAMED_PYTHON_HASH ? python_hash : string_length)(
+	    compiler, call, out);
 }
 
 /* ---- What decides ---- */

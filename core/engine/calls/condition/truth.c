@@ -15,7 +15,7 @@ bool mt_is_logic(const struct mt_node *node)
 	if (node->kind == MT_NODE_UNARY)
 		return node->op == '!';
 	if (function)
-		return function != MT_NAMED_STRLEN;
+		return function != MT_NAMED_STRLEN && function != MT_NAMED_PYTHON_HASH;
 	return node->kind == MT_NODE_BINARY &&
 	       (node->op == MT_OP_AND || node->op == MT_OP_OR || is_comparison(node->op));
 }

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Functions in Python that C calls are slices on the calls of the interpreter's loop: as many as
+they count themselves."""
+import collections
+import os
+import re
+import subprocess
+
+import pytest
+from pythons import PYTHON
+
+from conftest import FIXTURES
+
+SCRIPT = FIXTURES / "python_calls.py"
+
+
+def counts_in(said):
+    return {tuple(line.rsplit(" ", 3)[:3]): int(line.rsplit(" ", 1)[1])
+            for line in said.splitlines()}
+
+
+def slices_in(text):
+    """{(function, file, line): how many there are}."""
+    return collections.Counter(
+        re.findall(r"(?:\+\d+ | )([^ ]+)\(([^()]*):(\d+)\) \(Python\)", text))
+
+
+@pytest.fixture(name="record")
+def record_script(run_mtdb, tmp_path):
+    """record(words, options) -> slices, what the script counted."""
+    if not os.path.exists(PYTHON):
+        pytest.skip(f"{PYTHON} is missing (package python3.11)")
+
+    def record(words, *options):
+        done = run_mtdb("run", "--engine", "calls", "--size", "256M", *options, "-o",
+                        tmp_path / "x.txt", PYTHON, SCRIPT, *words)
+        assert done.returncode == (3 if words[1:] else 0), done.stderr
+        alone = subprocess.run([PYTHON, SCRIPT, *words], text=True, capture_output=True,
+                               check=False, timeout=60)
+        assert (alone.stdout, alone.returncode) == (done.stdout, done.returncode)
+        return slices_in((tmp_path / "x.txt").read_text()), counts_in(done.stdout)
+    return record
+
+
+@pytest.mark.parametrize("words", [["by_c"], ["by_c", "exit"], ["threads"]])
+def test_counts(record, words):
+    slices, counts = record(words)
+    assert len(counts) == 8
+    assert {key: slices[key] for key in counts} == counts
+
+
+def test_stamps_on_every_call(record):
+    slices, counts = record(["by_c"], "--timestamps", "full")
+    assert {key: slices[key] for key in counts} == counts
+
+
+def test_code_that_is_gone(record):
+    """What took its place has its address, and perhaps all of its objects': no name is taken from
+    that."""
+    slices, counts = record(["anew"])
+    made = {key: count for key, count in slices.items() if key[1].startswith("/made/")
+            and key[0] != "<module>"}
+    assert set(made) <= set(counts)
+    assert all(count <= counts[key] for key, count in made.items())
