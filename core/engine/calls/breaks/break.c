@@ -370,12 +370,14 @@ static struct mt_error *make_copy(struct mt_calls_engine *engine, struct mt_call
 	size_t size = 0;
 	struct mt_insn insn;
 	struct mt_patch patch = {.address = one->address};
+	const struct mt_calls_room_wish wish = {
+	    .start = one->address, .end = one->address + 1, .bytes = COPY_BYTES};
 
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	if (mt_insn_decode(bytes, size, one->address, &insn))
 		return cannot_pass(one);
 	patch.length = insn.length;
-	mt_try(mt_calls_room_find(engine, space, lwp, one->address, COPY_BYTES, &room));
+	mt_try(mt_calls_room_find(engine, space, lwp, one->address, &wish, &room));
 	struct mt_trampoline_config config = {.address = room->used,
 					      .ring_bytes = (uint32_t)engine->options.ring_bytes};
 	struct mt_error *error = NULL;

@@ -259,14 +259,43 @@ static struct mt_error *make_before(struct mt_calls_engine *engine, struct mt_ca
 		   : NULL;
 }
 
+static void include(struct mt_calls_room_wish *wish, uint64_t address)
+{
+	if (address < wish->start)
+		wish->start = address;
+	if (address + MT_PATCH_JUMP_BYTES > wish->end)
+		wish->end = address + MT_PATCH_JUMP_BYTES;
+}
+
+/* What leads to the stub of ONE, which goes on at TARGET, and all that comes to stand right behind
+ * it when others go: these may lie farther apart than any jump reaches. */
+static struct mt_calls_room_wish wish_of(const struct mt_calls_space *space,
+					 const struct mt_calls_break *one, uint64_t target)
+{
+	const uint64_t from = one->hook ? one->hook : one->address;
+	struct mt_calls_room_wish wish = {
+	    .start = from, .end = from + MT_PATCH_JUMP_BYTES, .bytes = STUB_BYTES};
+
+	if (mt_calls_break_is_compiled(one))
+		wish.bytes += mt_calls_condition_bytes(one->condition);
+	include(&wish, target);
+	mt_array_each (other, &space->breaks) {
+		if (!other->next || other->hook != one->hook || other->address != one->address)
+			continue;
+		include(&wish, mt_calls_stub_entry(other));
+		include(&wish, other->next);
+	}
+	return wish;
+}
+
 struct mt_error *mt_calls_stub_make_before(struct mt_calls_engine *engine,
 					   struct mt_calls_space *space, pid_t lwp,
 					   struct mt_calls_break *one, uint64_t target)
 {
+	const struct mt_calls_room_wish wish = wish_of(space, one, target);
 	struct mt_calls_room *room = NULL;
 
-	mt_try(mt_calls_room_find(engine, space, lwp, target,
-				  STUB_BYTES + mt_calls_condition_bytes(one->condition), &room));
+	mt_try(mt_calls_room_find(engine, space, lwp, target, &wish, &room));
 	return make_before(engine, space, one, room, target);
 }
 
@@ -293,22 +322,24 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	const bool is_line = mt_calls_break_is_compiled(one) && line.length;
 	if (!turns && !length && !is_line)
 		return NULL;
-	uint64_t size_bytes =
-	    STUB_BYTES + (is_line ? LINE_BYTES : 0) +
-	    (mt_calls_break_is_compiled(one) ? mt_calls_condition_bytes(one->condition) : 0);
+	/* In front of a patch's trampoline, and of those that are there already. */
+	const uint64_t target =
+	    turns ? mt_calls_stub_before(space, one->address,
+					 place->module->room + place->module->offsets[patch])
+		  : one->address;
+	struct mt_calls_room_wish wish = wish_of(space, one, target);
+	if (is_line)
+		wish.bytes += LINE_BYTES;
 	struct mt_error *error =
-	    mt_calls_room_find(engine, space, lwp, one->address, size_bytes, &room);
+	    mt_calls_room_find(engine, space, lwp, one->address, &wish, &room);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
 		mt_error_destroy(error); /* none is free */
 		return NULL;
 	}
 	if (error)
 		return error;
-	if (turns) /* in front of a patch's trampoline, and of those that are there already */
-		return make_before(
-		    engine, space, one, room,
-		    mt_calls_stub_before(space, one->address,
-					 place->module->room + place->module->offsets[patch]));
+	if (turns)
+		return make_before(engine, space, one, room, target);
 	return is_line ? make_behind(engine, space, one, room, bytes, line.length)
 		       : make_own(engine, space, one, room, bytes, insn_length, length);
 }

@@ -53,9 +53,11 @@ struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, 
  * room is not taken. */
 void mt_calls_rooms_begin(struct mt_calls_space *space);
 void mt_calls_rooms_end(struct mt_calls_space *space);
-/* Of the rooms for single instructions, one near ADDRESS with at least BYTES left. */
+/* Of the rooms for single instructions at ADDRESS, one from which all of the WISH is within reach,
+ * with at least so many bytes left: between two such rooms jumps need not reach. */
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    pid_t lwp, uint64_t address,
+				    const struct mt_calls_room_wish *wish,
 				    struct mt_calls_room **out);
 /* An address amid the largest gap, at which a huge page may begin: nobody else is likely to map
  * anything there.  Errors: the target's; NO_MEMORY. */

@@ -333,14 +333,15 @@ static bool is_lasting(struct mt_calls_space *space, const struct mt_calls_room 
 }
 
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    pid_t lwp, uint64_t address, uint64_t bytes,
+				    pid_t lwp, uint64_t address,
+				    const struct mt_calls_room_wish *wish,
 				    struct mt_calls_room **out)
 {
+	const struct gaps gaps = gaps_for(wish);
 	struct mt_calls_room room = {0};
 
 	mt_array_each (one, &space->rooms) {
-		uint64_t distance = one->used > address ? one->used - address : address - one->used;
-		if (!(distance < REACH - PAGE) || one->end - one->used < bytes ||
+		if (one->end - one->used < wish->bytes || !reaches(&gaps, one->used) ||
 		    !is_lasting(space, one, address))
 			continue;
 		*out = one;
@@ -349,11 +350,11 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
 	if (!lwp)
 		return mt_error_new(MT_ERROR_UNSUPPORTED, "no memory for code near 0x%llx",
 				    (unsigned long long)address);
-	const uint64_t size = (bytes + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(PAGE - 1);
-	const struct mt_calls_room_wish wish = {address, address + 1, size, 0};
-	mt_try(mt_calls_room_map(engine, space, lwp, &wish, &room.start));
+	struct mt_calls_room_wish whole = *wish;
+	whole.bytes = (wish->bytes + MT_CALLS_MARK_BYTES + PAGE - 1) & ~(PAGE - 1);
+	mt_try(mt_calls_room_map(engine, space, lwp, &whole, &room.start));
 	room.used = room.start;
-	room.end = room.start + size - MT_CALLS_MARK_BYTES;
+	room.end = room.start + whole.bytes - MT_CALLS_MARK_BYTES;
 	if (mt_array_push(&space->rooms, room))
 		return mt_error_no_memory();
 	*out = mt_array_last(&space->rooms);
