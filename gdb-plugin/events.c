@@ -87,6 +87,16 @@ static int exit_signal(void)
 	return (int)signal;
 }
 
+/* Then all stand still, and no stop tells so.  One that merely was let go, or became another
+ * inferior by an exec, may leave others running; after vfork() GDB lets the parent go for the
+ * child's sake, and that may end before it is looked at. */
+static bool is_end(const struct mt_inferior *inferior, long long pid, long long code)
+{
+	if (code >= 0)
+		return true;
+	return pid > 0 && mt_proc_has_ended((pid_t)pid) && !(inferior && inferior->forked);
+}
+
 /* Comes for a detached program, too; one that a signal ended has no exit code. */
 static struct mt_error *on_exited(PyObject *event)
 {
@@ -94,13 +104,16 @@ static struct mt_error *on_exited(PyObject *event)
 	long long pid = object ? mt_py_number(object, "pid", 0) : 0;
 	long long code = mt_py_number(event, "exit_code", -1);
 	struct mt_inferior *inferior = pid ? mt_inferior_find((pid_t)pid) : NULL;
+	bool stood_still = !runs;
 
 	PyErr_Clear();
+	int signal = code >= 0 ? 0 : exit_signal();
+	if (is_end(inferior, pid, code))
+		runs = false;
 	if (!inferior)
 		return NULL;
 	struct mt_live *live = &inferior->live;
-	int signal = code >= 0 ? 0 : exit_signal();
-	mt_try(mt_inferior_ended(inferior, signal ? signal : (int)(code & 0xff) << 8, !runs));
+	mt_try(mt_inferior_ended(inferior, signal ? signal : (int)(code & 0xff) << 8, stood_still));
 	return mt_live_ended(mt_gdb_debugger(), live, signal, !mt_proc_has_ended(live->pid));
 }
 

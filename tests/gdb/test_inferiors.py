@@ -204,6 +204,17 @@ def test_two_inferiors(gdb, compile, options):
     assert session.output.count("the calls up to SIG") == 3
 
 
+def test_killed_after_another_inferior_died(gdb, compile):
+    """What ended the other one is not what ended this."""
+    program = compile("deep.c", "-O0")
+    session = gdb(program, *[word.format(program) for word in TWO], "inferior 1", "delete",
+                  "handle SIGSEGV nostop", "continue", "echo KILLED\\n", "inferior 2", "kill",
+                  "mtrace history 3")
+    assert session.errors == "", session.errors
+    assert session.output.count("[mtrace: the calls up to SIGSEGV are in") == 1
+    assert session.between("KILLED")[-1].endswith("*** exit by SIGKILL")
+
+
 def test_two_inferiors_at_once(gdb, compile):
     program = compile("deep.c", "-O0")
     session = gdb(program, *[word.format(program) for word in TWO], "delete",
