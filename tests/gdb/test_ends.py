@@ -143,6 +143,19 @@ def test_killed_and_run_again(gdb, compile):
     assert "Recording begins when the program runs." in session.lines
 
 
+def test_a_core_file(gdb, compile):
+    """It tells of the program what a plain one does, whatever else is in it."""
+    program = compile("deep.c", "-O0")
+    look = ["backtrace", "info registers rip rsp", "x/24xb b", "x/24xb malloc"]
+    session = gdb(program, "mtrace start", "break b", "break c", "run fault", "generate-core-file recorded",
+                  "echo LIVE\\n", *look, "echo CORE\\n", "kill", "core-file recorded", "echo LOOK\\n", *look)
+    live = session.between("LIVE", "CORE")
+    assert live[1].startswith("#1 ") and live == session.between("LOOK"), session.all
+    assert (gdb.directory / "recorded").stat().st_size < 64 << 20
+    unopened = re.findall("Can't open file (.*) \\(deleted\\)", session.errors)
+    assert sorted(unopened) == ["/memfd:mtrace alive", "/memfd:mtrace rings"]
+
+
 @pytest.mark.parametrize("follow", ["parent", "child"])
 def test_a_program_that_becomes_a_daemon(gdb, compile, tmp_path, follow):
     source = tmp_path / "daemon.c"
