@@ -47,7 +47,7 @@ NORMAL = [
     (re.compile(r"\b0x[0-9a-f]+\b"), "ADDRESS"),
     (re.compile(r"\b(LWP|process|Process) \d+"), r"\1 N"),
     (re.compile(r"-?\b\d{4,}\b"), "N"),  # processes, and what the stack held
-    (re.compile(r"((?:[Bb]reak|[Ww]atch|[Cc]atch)point) \d+"), r"\1 N"),
+    (re.compile(r"((?:[Bb]reak|[Ww]atch|[Cc]atch)point(?: number)?) \d+"), r"\1 N"),
     # Before its prologue a function's parameters are what the stack held.
     (re.compile(r"^((?:#0 .*|[^#]*)\S+ )\(\w+=.*\)( at |$)"), r"\1(ARGUMENTS)\2"),
     (re.compile(r"(ADDRESS )? +"), " "),
