@@ -101,21 +101,22 @@ static bool is_at(PyObject *breakpoint, uint64_t address)
 	return found;
 }
 
-/* It is the breakpoint of a trigger at which no thread stops. */
+/* It is the breakpoint of a trigger at which no thread stops, nor is stepped to it to be looked at.
+ */
 static bool passes(long long number)
 {
 	mt_array_each (one, &mt_gdb_debugger()->triggers)
-		if (!mt_live_may_stop(*one) &&
+		if (!mt_live_is_looked_at(*one) &&
 		    mt_py_number((*one)->breakpoint, "number", 0) == number)
 			return true;
 	return false;
 }
 
-/* A thread that stops at it is to have been asked by then; and GDB steps a thread over it from its
- * address, wherever the thread was led to. */
+/* A thread that stops at it, or is stepped to it, is to have been asked by then; and GDB steps a
+ * thread over it from its address, wherever the thread was led to. */
 static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 {
-	const bool may_stop = mt_live_may_stop(trigger);
+	const bool is_looked_at = mt_live_is_looked_at(trigger);
 	const long long number = mt_py_number(trigger->breakpoint, "number", 0);
 	mt_auto(mt_py) PyObject *all = mt_py_call_gdb("breakpoints", "()");
 	const Py_ssize_t count = all ? PySequence_Size(all) : 0;
@@ -126,7 +127,7 @@ static bool has_another(const struct mt_live_trigger *trigger, uint64_t address)
 		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
 		const long long other = mt_py_number(one, "number", 0);
 		found = one && other != number && mt_py_number(one, "enabled", 0) &&
-			(may_stop || !passes(other)) && is_at(one, address);
+			(is_looked_at || !passes(other)) && is_at(one, address);
 	}
 	return found;
 }

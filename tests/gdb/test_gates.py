@@ -184,3 +184,12 @@ int main(void) { int sum = 0; for (int i = 0; i < 30; i++) sum += square(i); ret
                    "mtrace delete 1", "mtrace trigger square if x == 5", "mtrace info", "continue", "mtrace info")
     assert not [line for line in lines if "evaluated by" in line], lines
     assert "Trigger 2: square if x == 5: 1 hit" in lines and "Trigger 1: square if x == 3: 0 hits" not in lines
+
+
+@pytest.mark.parametrize("options", [("-print 1", "-print 2"), ("-print 1", ""), ("", "-print 1")])
+def test_triggers_that_print_at_the_same_function(gdb, compile, options):
+    """Where a thread is stepped to, to be looked at, the other one's code may not be passed once more."""
+    session = gdb(compile("debug_follow.c", "-O0"), "mtrace start",
+                  *[f"mtrace trigger {option} work" for option in options], "run f")
+    assert "exited normally" in session.output, session.all
+    assert all(f"[mtrace: trigger {number}, work, hit 1 " in session.output for number in (1, 2))
