@@ -244,31 +244,45 @@ enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal)
 	return ignored & bit ? MT_SIGNAL_IGNORED : MT_SIGNAL_DEFAULT;
 }
 
-static uint64_t pending(pid_t lwp)
+static uint64_t pending(pid_t lwp, uint64_t *blocked)
 {
 	FILE *file = open_proc(lwp, "status");
-	uint64_t own = 0, shared = 0, blocked = 0;
+	uint64_t own = 0, shared = 0;
 	char line[256];
 
+	*blocked = 0;
 	if (!file)
 		return 0;
 	while (fgets(line, sizeof(line), file)) {
 		sscanf(line, "SigPnd: %" SCNx64, &own);
 		sscanf(line, "ShdPnd: %" SCNx64, &shared);
-		sscanf(line, "SigBlk: %" SCNx64, &blocked);
+		sscanf(line, "SigBlk: %" SCNx64, blocked);
 	}
 	fclose(file);
-	return (own | shared) & ~blocked;
+	return own | shared;
 }
 
 bool mt_proc_has_signal(pid_t lwp)
 {
-	return pending(lwp);
+	uint64_t blocked;
+	const uint64_t all = pending(lwp, &blocked);
+
+	return all & ~blocked;
 }
 
 bool mt_proc_is_pending(pid_t lwp, int signal)
 {
-	return pending(lwp) & 1ull << (signal - 1);
+	uint64_t blocked;
+	const uint64_t all = pending(lwp, &blocked);
+
+	return all & ~blocked & 1ull << (signal - 1);
+}
+
+bool mt_proc_is_queued(pid_t lwp, int signal)
+{
+	uint64_t blocked;
+
+	return pending(lwp, &blocked) & 1ull << (signal - 1);
 }
 
 bool mt_signal_is_fatal(int signal, enum mt_signal_action action)

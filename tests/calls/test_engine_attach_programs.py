@@ -44,3 +44,17 @@ def test_attach_to_allocations(compile, run_mtdb, tmp_path, library):
         pytest.skip(f"no {library} here")
     program = compile("calls_allocate.cpp", "-O2", "-pthread", f"-l:{library}")
     attach_thrice(run_mtdb, tmp_path, [program])
+
+
+def test_no_signal_is_invented(compile, mtdb, tmp_path):
+    """Threads that come to a trigger send themselves SIGURG, for which the program has a handler."""
+    program = compile("calls_urgent.c", "-O1")
+    with subprocess.Popen([program, tmp_path / "end"], text=True, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == "ready\n"
+        for _ in range(8):
+            done = subprocess.run([mtdb, "attach", "-e", "calls", "-t", "work", "--max", "0", "--for=100ms", "-o",
+                                   tmp_path / "x.json", str(child.pid)], text=True, capture_output=True, timeout=120,
+                                  check=False)
+            assert done.returncode == 0, done.stderr
+        (tmp_path / "end").touch()
+        assert child.stdout.read() == "0\n" and child.wait(60) == 0

@@ -7,6 +7,7 @@
  * and ends, and at breakpoints of ours. */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
 #include "process/sharers.h"
 
 #include <signal.h>
@@ -425,6 +426,32 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	return on_fault(engine, thread, place, row->original);
 }
 
+/* Signals with lower numbers come to a thread in a stub before the stub's own, which then comes
+ * where the first one's handler begins; and one that has it blocked gets it when it has not. */
+static void note_urged(struct mt_calls_thread *thread)
+{
+	thread->urged = mt_proc_is_queued(thread->lwp, SIGURG);
+}
+
+static struct mt_error *on_any_signal(struct mt_calls_engine *engine,
+				      struct mt_calls_thread *thread, const struct mt_stop *stop,
+				      struct mt_engine_news *news)
+{
+	struct mt_calls_break *there = mt_calls_break_of_stub(thread->space, news->pc);
+	const bool is_raised = there && news->pc == there->raised;
+
+	if (stop->signal == SIGURG && stop->code == SI_TKILL && (is_raised || thread->urged)) {
+		thread->urged = false;
+		news->ordinary = !is_raised;
+		return is_raised ? on_breakpoint(engine, thread, there, news) : NULL;
+	}
+	if (is_raised)
+		note_urged(thread);
+	mt_try(mt_calls_describe_at(engine, thread->space, news->pc));
+	mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
+	return on_signal(engine, thread, stop, news);
+}
+
 static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				   const struct mt_stop *stop, struct mt_engine_news *news)
 {
@@ -443,14 +470,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return there ? on_breakpoint(engine, thread, there, news)
 			     : mt_calls_describe_at(engine, thread->space, news->pc);
 	case MT_STOP_SIGNAL:
-		there = stop->signal == SIGURG && stop->code == SI_TKILL
-			    ? mt_calls_break_of_stub(thread->space, news->pc)
-			    : NULL;
-		if (there && news->pc == there->raised)
-			return on_breakpoint(engine, thread, there, news);
-		mt_try(mt_calls_describe_at(engine, thread->space, news->pc));
-		mt_try(mt_calls_move_thread(engine, thread->space, stop->lwp));
-		return on_signal(engine, thread, stop, news);
+		return on_any_signal(engine, thread, stop, news);
 	case MT_STOP_LIBRARIES:
 		news->maps_changed = true;
 		news->ordinary = true;
@@ -459,8 +479,10 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 		return NULL;
 	case MT_STOP_INTERRUPTED:
 		there = mt_calls_break_of_stub(thread->space, news->pc);
-		if (there && mt_calls_stub_waits(there, news->pc))
+		if (there && mt_calls_stub_waits(there, news->pc)) {
+			note_urged(thread);
 			return on_breakpoint(engine, thread, there, news);
+		}
 		/* fall through */
 	default:
 		if (stop->kind == MT_STOP_NEW_THREAD && thread->kept)

@@ -8,6 +8,9 @@
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
 
+#include "process/proc.h"
+
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -166,7 +169,30 @@ static struct mt_error *clean_text(struct leaving *leaving)
 	return mt_calls_end_detour(engine, space);
 }
 
-/* Threads in stubs and the agent run out of them, now that no way leads in. */
+/* A stub has sent a thread a signal that it has blocked, as in the signal's handler: it would come
+ * to the program when we are gone. */
+static bool is_urged(const struct leaving *leaving)
+{
+	const struct mt_target *target = leaving->engine->target;
+	struct user_regs_struct registers;
+	bool is_any = false;
+
+	for (struct mt_calls_thread *thread = leaving->engine->threads; thread;
+	     thread = thread->hh.next) {
+		if (thread->space != leaving->space)
+			continue;
+		struct mt_error *error =
+		    target->ops->get_registers(leaving->engine->target, thread->lwp, &registers);
+		if (!error && mt_calls_break_of_stub(leaving->space, registers.rip))
+			thread->urged |= mt_proc_is_queued(thread->lwp, SIGURG);
+		is_any |= !error && thread->urged;
+		mt_error_destroy(error); /* it ended */
+	}
+	return is_any;
+}
+
+/* Threads in stubs and the agent run out of them, now that no way leads in, and get what stubs have
+ * sent them. */
 static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside)
 {
 	bool in_left = false;
@@ -175,7 +201,8 @@ static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside
 		mt_try(
 		    mt_calls_leave_trampolines(leaving->engine, leaving->space, inside, &in_left));
 		in_left &= leaving->takes_left;
-		if ((!*inside && !in_left) || leaving->engine->options.live)
+		const bool urged = is_urged(leaving); /* which is seen in the stub alone */
+		if ((!*inside && !in_left && !urged) || leaving->engine->options.live)
 			break;
 		mt_try(let_go_on(leaving));
 		mt_try(halt(leaving));

@@ -330,8 +330,7 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 	struct mt_calls_room_wish wish = wish_of(space, one, target);
 	if (is_line)
 		wish.bytes += LINE_BYTES;
-	struct mt_error *error =
-	    mt_calls_room_find(engine, space, lwp, one->address, &wish, &room);
+	struct mt_error *error = mt_calls_room_find(engine, space, lwp, one->address, &wish, &room);
 	if (error && mt_error_code(error) == MT_ERROR_UNSUPPORTED) {
 		mt_error_destroy(error); /* none is free */
 		return NULL;

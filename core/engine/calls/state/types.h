@@ -391,6 +391,7 @@ struct mt_calls_thread {
 	uint64_t own_stack; /* no coroutine's: a place above all of its frames */
 	uint64_t own_stack_bytes; /* that may be as large */
 	uint64_t pc;              /* at its last stop */
+	bool urged;               /* the signal that a stub has sent it is to come yet */
 	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */
 	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
