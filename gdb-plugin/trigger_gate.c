@@ -101,8 +101,7 @@ static bool is_at(PyObject *breakpoint, uint64_t address)
 	return found;
 }
 
-/* It is the breakpoint of a trigger at which no thread stops, nor is stepped to it to be looked at.
- */
+/* It is the breakpoint of a trigger at which no thread stops, or is looked at. */
 static bool passes(long long number)
 {
 	mt_array_each (one, &mt_gdb_debugger()->triggers)
