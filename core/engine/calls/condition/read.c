@@ -48,7 +48,7 @@ void mt_asm_jump_unless_noted(struct mt_asm *to, struct mt_asm_label *label)
 	mt_asm_imm64(to, to->place.errors);
 	mt_asm(to, 0x48, 0x33, 0x4a, IN_ERRORS(trust)); /* xor rcx, [rdx+trust] */
 	mt_asm(to, 0x89, 0xca);                         /* mov edx, ecx */
-	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);      /* and edx, 31 */
+	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);      /* and edx, 15 */
 	mt_asm(to, 0x65, 0x48, 0x3b, 0x0c, 0xd5);       /* cmp rcx, gs:[rdx*8+pages] */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
 	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
@@ -254,7 +254,7 @@ static void note_page(struct mt_asm *to)
 	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT);      /* shr rcx, 12 */
 	mt_asm(to, 0x48, 0xf7, 0xd1);                  /* not rcx */
 	mt_asm(to, 0x89, 0xca);                        /* mov edx, ecx */
-	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);     /* and edx, 31 */
+	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);     /* and edx, 15 */
 	mt_asm(to, 0x48, 0x0f, 0xba, 0xf1, NOTED_BIT); /* btr rcx, 62 */
 	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0xd5);      /* mov gs:[rdx*8+pages], rcx */
 	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));

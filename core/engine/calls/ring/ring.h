@@ -66,8 +66,8 @@ static inline unsigned mt_ring_event_bytes(enum mt_ring_stamps stamps, bool is_e
 }
 
 /* A thread's slot, at its GS base. */
-#define MT_RING_SLOT_BYTES 512
-#define MT_RING_PAGES      32
+#define MT_RING_SLOT_BYTES 256
+#define MT_RING_PAGES      16
 struct mt_ring_position {
 	uint64_t ring;      /* address of the thread's ring */
 	uint64_t written;   /* bytes; the next slot is at ring + written % size */
