@@ -171,7 +171,7 @@ def test_all_is_there(go, mtdb, tmp_path, way):
     2, pytest.param(int(os.environ.get("MTRACE_SOAK_SECONDS", "60")), marks=pytest.mark.soak)])
 def test_a_snapshot_each_second(go, mtdb, tmp_path, seconds):
     program = go("json-static", source="calls_json.go")
-    taken, asked = load(mtdb, program, tmp_path / "out.perf", "256k", seconds, 1 << 40)
+    taken, asked = load(mtdb, program, tmp_path / "out.perf", "1M", seconds, 1 << 40)
     whole, numbers = check(*history(mtdb, tmp_path / "out.perf"))
     assert whole >= taken and max(numbers) <= asked
     print(f"{asked} orders, {taken} snapshots, {whole} requests of them whole, {len(numbers)} in part or whole")
