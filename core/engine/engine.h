@@ -190,6 +190,7 @@ struct mt_engine_condition {
 	const char *option;  /* by which the user asked for values: "--args"; static */
 	bool is_one_of_many; /* functions with that text: the log has the first reason alone */
 	bool is_implied;     /* nobody asked for it: why it cannot be is not told */
+	bool is_of_runtime;  /* a language's, to whose functions no child of vfork(2) comes */
 	/* Of the hits for which `expr` holds, at all places of the trigger's.  Kept by an engine
 	 * that evaluates it. */
 	struct mt_engine_limits limits;

@@ -126,6 +126,7 @@ static struct mt_error *bind(struct mt_session *session, struct mt_session_proce
 	    .value_count = site->values.count,
 	    .is_one_of_many = trigger->is_glob,
 	    .is_implied = trigger->words,
+	    .is_of_runtime = trigger->words >= MT_WORDS_GOROUTINE,
 	    .limits = trigger->spec.limits};
 	return breaks ? breaks->set(session->engine, process->pid, site->address, &condition)
 		      : NULL;

@@ -40,7 +40,9 @@ static struct mt_error *put(const struct setting *setting, struct mt_session_gat
 						  .value_count = gate->values.count,
 						  .option = trigger->option,
 						  .is_one_of_many = trigger->is_glob,
-						  .is_implied = trigger->words};
+						  .is_implied = trigger->words,
+						  .is_of_runtime =
+						      trigger->words >= MT_WORDS_GOROUTINE};
 	mt_try(engine->gates->set(setting->session->engine, setting->process->pid,
 				  gate->gate.address, &given));
 	return mt_array_push(&setting->process->gates, *gate) ? mt_error_no_memory() : NULL;

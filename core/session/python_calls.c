@@ -86,7 +86,11 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	if (!is_new || session->options->engine.live)
 		return NULL;
 	mt_try(add(session, MT_PYTHON_LOOP, MT_WORDS_PYTHON));
-	return add(session, MT_PYTHON_END, MT_WORDS_PYTHON_ENDS);
+	/* Where a thread may stop, children of vfork() are kept: who embeds Python in a debugger,
+	 * as GDB does, traces its own. */
+	return process->entry - map->start < map->end - map->start
+		   ? add(session, MT_PYTHON_END, MT_WORDS_PYTHON_ENDS)
+		   : NULL;
 }
 
 static struct mt_error *parse_text(const struct mt_session_process *process,

@@ -62,3 +62,11 @@ def test_code_that_is_gone(record):
             and key[0] != "<module>"}
     assert set(made) <= set(counts)
     assert all(count <= counts[key] for key, count in made.items())
+
+
+def test_who_embeds_it_traces_a_child_of_its_own(need, run_mtdb, tmp_path):
+    """As GDB does, by vfork(): nobody else traces that."""
+    gdb, true = need("gdb"), need("true")
+    words = [gdb, "-nx", "-q", "-batch", "-ex", "set startup-with-shell off", "-ex", "run", true]
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.json", "--", *words)
+    assert "exited normally" in done.stdout and "Operation not permitted" not in done.stderr, done.stderr

@@ -210,10 +210,11 @@ struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_c
 	return NULL;
 }
 
+/* Where a child of vfork() may come to. */
 static bool has_triggers(const struct mt_calls_space *space)
 {
 	mt_array_each (one, &space->breaks)
-		if (!one->loader)
+		if (!one->loader && !(one->condition && one->condition->given.is_of_runtime))
 			return true;
 	return false;
 }
@@ -316,8 +317,8 @@ struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine, struct mt
 
 /* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
  * in it, and is kept until it has memory of its own, or nobody is recorded in there any more.  But
- * not a vfork child for the loader's breakpoint, which it does not come to, since it may want to be
- * traced by its parent. */
+ * not a vfork child for breakpoints of the loader's and of languages' runtimes, which it does not
+ * come to, since it may want to be traced by its parent. */
 static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
 				     bool *keep)
 {
