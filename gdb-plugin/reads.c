@@ -58,7 +58,7 @@ static struct mt_inferior *inferior_of(int descriptor)
 	return inferior && inferior->live.session ? inferior : NULL;
 }
 
-/* Of one byte: GDB is about to put a breakpoint there.  Whether something gave way. */
+/* Of one byte: GDB is about to put a breakpoint there.  Whether something may have given way. */
 static bool give_way(const struct mt_inferior *inferior, uint64_t address)
 {
 	const struct mt_command_context gdb = mt_gdb_context();

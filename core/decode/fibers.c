@@ -209,26 +209,12 @@ struct mt_error *mt_fibers_show(struct mt_fibers *fibers)
 
 /* ---- One of them alone ---- */
 
-static struct mt_error *ignore_begin(void *sink, const struct mt_slice *slice)
-{
-	(void)sink;
-	(void)slice;
-	return NULL;
-}
-
-static struct mt_error *ignore_end(void *sink, const struct mt_slice_end *end)
-{
-	(void)sink;
-	(void)end;
-	return NULL;
-}
-
 struct mt_slice_sink mt_fibers_no_sink(void)
 {
 	static const struct mt_slice_sink_ops ops = {.thread = mt_slice_ignore_thread,
 						     .segment_begin = mt_slice_ignore_segment,
-						     .begin = ignore_begin,
-						     .end = ignore_end,
+						     .begin = mt_slice_ignore_begin,
+						     .end = mt_slice_ignore_end,
 						     .instant = mt_slice_ignore_instant,
 						     .segment_end = mt_slice_ignore_segment};
 

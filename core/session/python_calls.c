@@ -14,11 +14,10 @@
 
 #define OPTION "functions in Python"
 
-/* Of _PyInterpreterFrame, PyCodeObject in CPython 3.11: see python_stack.c. */
-#define CODE       "*(long *) ($rsi + 32)"
-#define FIRST_LINE "*(int *) (" CODE " + 72)"
-#define FILE_AT    112
-#define NAME_AT    128
+#define DIGITS_OF(number) #number
+#define DIGITS(number)    DIGITS_OF(number)
+#define CODE              "*(long *) ($rsi + " DIGITS(MT_PYTHON_FRAME_CODE_AT) ")"
+#define FIRST_LINE        "*(int *) (" CODE " + " DIGITS(MT_PYTHON_CODE_LINE_AT) ")"
 
 enum { TEXT_BYTES = 96 };
 
@@ -109,8 +108,8 @@ struct mt_error *mt_session_parse_python(const struct mt_session_process *proces
 {
 	mt_try(mt_session_parse_value(process, frame, MT_PYTHON_CODE_NAME, CODE, out));
 	mt_try(mt_session_parse_value(process, frame, MT_PYTHON_LINE_NAME, FIRST_LINE, out));
-	mt_try(parse_text(process, frame, MT_PYTHON_FUNCTION_NAME, NAME_AT, out));
-	return parse_text(process, frame, MT_PYTHON_FILE_NAME, FILE_AT, out);
+	mt_try(parse_text(process, frame, MT_PYTHON_FUNCTION_NAME, MT_PYTHON_CODE_NAME_AT, out));
+	return parse_text(process, frame, MT_PYTHON_FILE_NAME, MT_PYTHON_CODE_FILE_AT, out);
 }
 
 /* ---- What they mean ---- */

@@ -22,7 +22,6 @@
 #define LOOP_OUTER 16
 #define LOOP_BYTES 24
 /* _PyInterpreterFrame */
-#define FRAME_CODE             32
 #define FRAME_OUTER            48
 #define FRAME_BEFORE_NEXT      56
 #define FRAME_IS_FIRST_OF_LOOP 68
@@ -30,9 +29,6 @@
 /* PyObject, PyVarObject, PyCodeObject */
 #define OBJECT_TYPE       8
 #define OBJECT_SIZE       16
-#define CODE_FIRST_LINE   72
-#define CODE_FILE         112
-#define CODE_NAME         128
 #define CODE_LINES        136
 #define CODE_INSTRUCTIONS 184
 #define INSTRUCTION_BYTES 2
@@ -220,10 +216,10 @@ static bool read_code(struct reading *reading, uint64_t code, const uint8_t *obj
 		*out = reading->last;
 		return true;
 	}
-	memcpy(&first_line, object + CODE_FIRST_LINE, sizeof(first_line));
+	memcpy(&first_line, object + MT_PYTHON_CODE_LINE_AT, sizeof(first_line));
 	*out = (struct mt_python_frame){
-	    .function = text_at(reading, word_in(object, CODE_NAME), &hash, &is_whole),
-	    .file = text_at(reading, word_in(object, CODE_FILE), &hash, &is_whole),
+	    .function = text_at(reading, word_in(object, MT_PYTHON_CODE_NAME_AT), &hash, &is_whole),
+	    .file = text_at(reading, word_in(object, MT_PYTHON_CODE_FILE_AT), &hash, &is_whole),
 	    .first_line = first_line <= INT32_MAX ? first_line : 0,
 	};
 	if (!out->function || !out->file)
@@ -263,7 +259,7 @@ static bool read_frames(struct reading *reading, uint64_t frame, struct mt_pytho
 	loop->first = reading->out->frames.count;
 	for (; frame && !object[FRAME_IS_FIRST_OF_LOOP]; frame = word_in(object, FRAME_OUTER)) {
 		if (!reading->frames_left || !read_bytes(reading, frame, object, sizeof(object)) ||
-		    !read_frame(reading, word_in(object, FRAME_CODE),
+		    !read_frame(reading, word_in(object, MT_PYTHON_FRAME_CODE_AT),
 				word_in(object, FRAME_BEFORE_NEXT), &one))
 			break;
 		reading->frames_left--;
@@ -357,8 +353,8 @@ bool mt_python_code_read(const struct mt_python_memory *memory, uint64_t code,
 	if (!read_bytes(&reading, code, object, sizeof(object)) ||
 	    word_in(object, OBJECT_TYPE) != memory->code_type)
 		return false;
-	out->function = whole_text_at(&reading, word_in(object, CODE_NAME));
-	out->file = whole_text_at(&reading, word_in(object, CODE_FILE));
+	out->function = whole_text_at(&reading, word_in(object, MT_PYTHON_CODE_NAME_AT));
+	out->file = whole_text_at(&reading, word_in(object, MT_PYTHON_CODE_FILE_AT));
 	return true;
 }
 

@@ -17,6 +17,13 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* In bytes, also for what the program reads of itself: in _PyInterpreterFrame its code object; in
+ * PyCodeObject the function's first line, the file, and the qualified name. */
+#define MT_PYTHON_FRAME_CODE_AT 32
+#define MT_PYTHON_CODE_LINE_AT  72
+#define MT_PYTHON_CODE_FILE_AT  112
+#define MT_PYTHON_CODE_NAME_AT  128
+
 /* The memory of the interpreter's process. */
 struct mt_python_memory {
 	/* Returns how many bytes from ADDRESS on, at the most SIZE. */

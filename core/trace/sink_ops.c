@@ -64,6 +64,20 @@ struct mt_error *mt_slice_ignore_segment(void *sink, const struct mt_thread_segm
 	return NULL;
 }
 
+struct mt_error *mt_slice_ignore_begin(void *sink, const struct mt_slice *slice)
+{
+	(void)sink;
+	(void)slice;
+	return NULL;
+}
+
+struct mt_error *mt_slice_ignore_end(void *sink, const struct mt_slice_end *end)
+{
+	(void)sink;
+	(void)end;
+	return NULL;
+}
+
 struct mt_error *mt_slice_ignore_instant(void *sink, const struct mt_instant *instant)
 {
 	(void)sink;

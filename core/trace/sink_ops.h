@@ -26,6 +26,8 @@ struct mt_error *mt_slice_pass_finish(void *filter); /* if it has a finish() */
 /* Of sinks that need to know of something else alone. */
 struct mt_error *mt_slice_ignore_thread(void *sink, const struct mt_thread *thread);
 struct mt_error *mt_slice_ignore_segment(void *sink, const struct mt_thread_segment *segment);
+struct mt_error *mt_slice_ignore_begin(void *sink, const struct mt_slice *slice);
+struct mt_error *mt_slice_ignore_end(void *sink, const struct mt_slice_end *end);
 struct mt_error *mt_slice_ignore_instant(void *sink, const struct mt_instant *instant);
 
 #endif

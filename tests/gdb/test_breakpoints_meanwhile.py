@@ -113,6 +113,14 @@ def told(session):
             if not line.startswith(("[New Thread", "mtrace:", "The program's calls", "Wrote "))]
 
 
+def check_same(gdb, program, commands, *wanted):
+    """A GDB that records shows what a plain one does, with all that is WANTED."""
+    plain = gdb(program, *commands, loaded=False)
+    ours = gdb(program, "mtrace start", *commands)
+    assert all(text in plain.output for text in wanted), plain.output
+    assert told(ours) == told(plain)
+
+
 @pytest.mark.parametrize("step", [1, 2, 3])
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 @pytest.mark.parametrize("where", ["visit", "leaf"])
@@ -121,10 +129,7 @@ def test_within_a_patch(gdb, compile, tmp_path, level, where, step):
     script = tmp_path / "sets.py"
     script.write_text(SETS.format(when=1, where=where, function="leaf", step=step))
     commands = (f"source {script}", "continue", *LOOK, "continue", *LOOK, "delete", "continue")
-    plain = gdb(program, *commands, loaded=False)
-    ours = gdb(program, "mtrace start", *commands)
-    assert "Breakpoint 3, " in plain.output and RESULT in plain.output
-    assert told(ours) == told(plain)
+    check_same(gdb, program, commands, "Breakpoint 3, ", RESULT)
 
 
 def test_text_in_a_script(gdb, compile, tmp_path):
@@ -144,10 +149,7 @@ class Reads(gdb.Breakpoint):
 Reads("visit")
 """)
     commands = (f"source {script}", "run")
-    plain = gdb(program, *commands, loaded=False)
-    ours = gdb(program, "mtrace start", *commands)
-    assert "leaf" in plain.output and RESULT in plain.output
-    assert told(ours) == told(plain)
+    check_same(gdb, program, commands, "leaf", RESULT)
 
 
 def test_is_said_once(gdb, compile, tmp_path):
@@ -188,7 +190,4 @@ def test_among_threads(gdb, compile, tmp_path):
 def test_indirect_function(gdb, compile, tmp_path, flags):
     program = compile_text(compile, tmp_path, INDIRECT, *flags)
     commands = ("break indirect", "run", *LOOK, "continue", *LOOK, "info breakpoints", "delete", "continue")
-    plain = gdb(program, *commands, loaded=False)
-    ours = gdb(program, "mtrace start", *commands)
-    assert "sum 6" in plain.output and "final" in plain.output
-    assert told(ours) == told(plain)
+    check_same(gdb, program, commands, "sum 6", "final")

@@ -317,8 +317,8 @@ struct mt_error *mt_calls_leave_memory(struct mt_calls_engine *engine, struct mt
 
 /* A child that nobody wants to know of.  One that borrows its parent's memory has the breakpoints
  * in it, and is kept until it has memory of its own, or nobody is recorded in there any more.  But
- * not a vfork child for breakpoints of the loader's and of languages' runtimes, which it does not
- * come to, since it may want to be traced by its parent. */
+ * not a vfork child for the loader's breakpoint, nor for what is recorded in a language's runtime,
+ * which it does not come to, since it may want to be traced by its parent. */
 static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_calls_birth *birth,
 				     bool *keep)
 {
