@@ -229,6 +229,7 @@ struct mt_error *mt_plan_read(struct mt_planner *planner, const struct mt_plan_o
 	if (add_functions(planner, options) || mt_plan_read_text(planner))
 		return mt_error_no_memory();
 	mt_try(check_cancelled(options));
+	mt_plan_find_fences(planner);
 	mt_plan_mark_reach(planner);
 	return NULL;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shared by the parts of the planner.  They run one after the other: text.c decodes the whole text
- * once into a map, reach.c marks in it whatever can be jumped to, room.c finds room for each entry
- * and return, hole.c finds holes for those whose room is short, again.c leads branches back to an
- * entry past its recording, lone.c redirects those to returns that have no room.  On the way gs.c
- * looks for what uses GS. */
+ * once into a map, fence.c finds what is not to be touched, reach.c marks in it whatever can be
+ * jumped to, room.c finds room for each entry and return, hole.c finds holes for those whose room
+ * is short, again.c leads branches back to an entry past its recording, lone.c redirects those to
+ * returns that have no room.  On the way gs.c looks for what uses GS. */
 #ifndef MT_ENGINE_CALLS_PLAN_PRIVATE_H
 #define MT_ENGINE_CALLS_PLAN_PRIVATE_H
 
@@ -53,6 +53,7 @@ struct mt_plan_place {
 #define MT_FACT_ARCH    0x40  /* names the system call arch_prctl */
 #define MT_FACT_SET_GS  0x80  /* names ARCH_SET_GS */
 #define MT_FACT_FLAGS   0x100 /* restores the flags right before it returns */
+#define MT_FACT_FENCED  0x200 /* between pages of ud2 */
 
 /* A patch, before it is known whether it has its hole. */
 struct mt_plan_draft {
@@ -129,6 +130,8 @@ int mt_plan_read_text(struct mt_planner *planner);
 void mt_plan_see_gs(struct mt_planner *planner, struct mt_plan_place place, const uint8_t *bytes,
 		    const struct mt_insn *insn);
 void mt_plan_decide_gs(struct mt_planner *planner);
+/* fence.c: needs the text. */
+void mt_plan_find_fences(struct mt_planner *planner);
 /* reach.c */
 void mt_plan_mark_reach(struct mt_planner *planner);
 /* Instructions on end that may be displaced together, and the padding behind them. */

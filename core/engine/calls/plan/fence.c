@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fences: valgrind's tools hold functions that the program runs which they emulate, in place of its
+ * own.  Emulated, it may go nowhere else in the tool's memory, so a jump of ours ends it.  They lie
+ * between two pages of nothing but ud2, by which they are known in stripped files, too.
+ *
+ * Source: valgrind's coregrind/m_trampoline.S. */
+#include "engine/calls/plan/private.h"
+
+#define PAGE 4096u
+
+static bool is_ud2(const uint8_t *bytes)
+{
+	return bytes[0] == 0x0f && bytes[1] == 0x0b;
+}
+
+/* The begin of the first page of ud2 at or behind AT; `end - start` of the range: there is none. */
+static size_t find_page(const struct mt_plan_range *range, size_t at)
+{
+	const size_t size = range->end - range->start;
+
+	/* Any of them covers half a page that is probed. */
+	for (size_t probe = at + PAGE / 2; probe + 2 < size; probe += PAGE / 2) {
+		size_t begin = is_ud2(range->bytes + probe) ? probe : probe + 1, end = begin;
+
+		while (begin >= at + 2 && is_ud2(range->bytes + begin - 2))
+			begin -= 2;
+		while (end + 2 <= size && is_ud2(range->bytes + end))
+			end += 2;
+		if (end >= begin + PAGE)
+			return begin;
+	}
+	return size;
+}
+
+static void leave_fenced(struct mt_planner *planner, uint64_t start, uint64_t end)
+{
+	const struct mt_plan *plan = planner->plan;
+
+	for (size_t i = 0; i < plan->functions.count; i++)
+		if (plan->functions.items[i].start - start < end - start)
+			planner->facts.items[i] |= MT_FACT_FENCED;
+}
+
+void mt_plan_find_fences(struct mt_planner *planner)
+{
+	mt_array_each (range, &planner->ranges) {
+		const size_t size = range->end - range->start;
+		size_t first = find_page(range, 0);
+
+		while (first < size) {
+			const size_t begin = first + PAGE, second = find_page(range, begin);
+
+			if (second < size && second - begin <= PAGE)
+				leave_fenced(planner, range->start + begin, range->start + second);
+			first = second;
+		}
+	}
+}
