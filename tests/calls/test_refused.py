@@ -93,6 +93,17 @@ def test_nothing_tells_of_functions(compile, need, run_mtdb, tmp_path):
     assert "printf" in (tmp_path / "out.txt").read_text()
 
 
+def test_a_library_of_data_alone_is_not_told_of(compile, need, run_mtdb, tmp_path):
+    """Its code is the linker's."""
+    (tmp_path / "data.c").write_text("int numbers[] = {1, 2, 3};\n")
+    (tmp_path / "program.c").write_text("extern int numbers[];\nint main(void) { return numbers[2]; }\n")
+    library = compile(tmp_path / "data.c", "-shared", "-fPIC", output="libdata.so")
+    subprocess.run([need("strip"), library], check=True)
+    program = compile(tmp_path / "program.c", "-O1", library)
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", program)
+    assert done.returncode == 3 and "libdata.so" not in done.stderr, done.stderr
+
+
 def test_mono_reads_its_code(compile, run_mtdb, tmp_path):
     """As a library of code that Mono compiled ahead of time, which it looks into at run time."""
     source = tmp_path / "mono.c"

@@ -4,12 +4,14 @@
 #include "engine/calls/modules/modules.h"
 
 #include "base/pool.h"
+#include "elf/code.h"
 
 #include <fnmatch.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PROGRESS_MS 20
+#define LINKER_CODE 320u /* bytes, at the most */
 
 static bool matches_any(const char *const *globs, const char *name)
 {
@@ -81,6 +83,20 @@ void mt_calls_file_destroy(struct mt_calls_file *file)
 	free(file);
 }
 
+/* More than what the linker adds for the C runtime (crti.o, crtbegin.o), which is all that
+ * libraries of data have. */
+static bool has_code(const struct mt_calls_file *file)
+{
+	struct mt_code code = {0};
+	uint64_t bytes = 0;
+
+	if (!mt_code_read(file->objfile, &code))
+		mt_array_each (range, &code)
+			bytes += range->end - range->start;
+	mt_array_deinit(&code);
+	return bytes > LINKER_CODE;
+}
+
 /* *out NULL: without memory.  Else the error is why it cannot be planned. */
 static struct mt_error *make_file(const struct mt_calls_engine *engine, const char *path,
 				  const struct mt_task *task, struct mt_calls_file **out)
@@ -114,7 +130,11 @@ static struct mt_error *make_file(const struct mt_calls_engine *engine, const ch
 	mt_try(all ? mt_calls_plan(engine, file, &options)
 		   : mt_plan_create(file->objfile, &options, &file->plan));
 	file->gs_user = file->plan->gs_user;
-	return NULL;
+	return file->plan->functions.count || !has_code(file)
+		   ? NULL
+		   : mt_error_new(MT_ERROR_UNSUPPORTED,
+				  "it has neither symbols nor unwind tables (.eh_frame), which "
+				  "show where functions begin");
 }
 
 static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, const char *path)

@@ -233,13 +233,6 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	if (!mt_calls_is_wanted(engine, map->path))
 		return NULL;
 	mt_try(mt_calls_file_get(engine, map->path, &file));
-	/* Without symbols and unwind tables nothing tells where functions begin. */
-	if (file->plan && !file->plan->functions.count && !file->unknown_told)
-		mt_log(engine->options.log, MT_LOG_WARNING,
-		       "calls in %s are not recorded: it has neither symbols nor unwind tables "
-		       "(.eh_frame), which show where functions begin",
-		       file->path);
-	file->unknown_told = true;
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;

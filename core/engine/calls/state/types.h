@@ -60,7 +60,6 @@ struct mt_calls_file {
 	struct mt_plan *plan;       /* NULL as well: it is not to be recorded */
 	uint64_t gs_user;           /* see struct mt_plan */
 	struct mt_calls_finder finder;
-	bool unknown_told;      /* that its functions are unknown */
 	bool is_kept;           /* its plan, and what is made by it, from run to run */
 	bool was_stored;        /* something of that, in this one */
 	struct mt_kept_key key; /* of the plan, if it is kept */
