@@ -5,11 +5,15 @@
 #include "gdb.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PATIENCE_NS 200000000ull
 
 static struct mt_hold now;
+static unsigned posted; /* to GDB's event loop, which has not come to them */
 
 static void fill(sigset_t *interrupt)
 {
@@ -52,18 +56,35 @@ static PyObject *interrupt_gdb(PyObject *self, PyObject *ignored)
 {
 	(void)self;
 	(void)ignored;
+	posted--;
 	raise(SIGINT);
 	Py_RETURN_NONE;
+}
+
+/* What GDB's event loop did not come to, GDB destroys behind the end of Python, and dies of it (GDB
+ * 13: PyGILState_Ensure() in a static destructor). */
+static void leave_posted(int status, void *ignored)
+{
+	(void)ignored;
+	if (!posted)
+		return;
+	fflush(NULL);
+	_exit(status);
 }
 
 static void post(void)
 {
 	static PyMethodDef definition = {"interrupt", interrupt_gdb, METH_NOARGS, NULL};
+	static bool is_safe;
+
+	is_safe = is_safe || !on_exit(leave_posted, NULL);
+	if (!is_safe)
+		return;
 	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, NULL);
 	mt_auto(mt_py) PyObject *done =
 	    function ? mt_py_call_gdb("post_event", "(O)", function) : NULL;
 
-	(void)done;
+	posted += done != NULL;
 	PyErr_Clear();
 }
 
