@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs in Python, and which of its functions are open when one dies: as Python's own
 faulthandler says, and as we do."""
+import collections
 import os
 import re
 import shutil
@@ -23,6 +24,18 @@ def prepare(compile, place):
     module = compile("python_dies.c", "-O1", "-fPIC", "-shared", INCLUDE, output="python_dies.so")
     shutil.copy(module, place)
     return shutil.copy(compile.__globals__["FIXTURES"] / "python_dies.py", place / "dies.py")
+
+
+def counts_in(said):
+    """{(function, file, line): how often it was called}, as fixtures/python_calls.py says."""
+    return {tuple(line.rsplit(" ", 3)[:3]): int(line.rsplit(" ", 1)[1])
+            for line in said.splitlines()}
+
+
+def slices_in(text):
+    """{(function, file, line): how many slices there are}."""
+    return collections.Counter(
+        re.findall(r"(?:\+\d+ | )([^ ]+)\(([^()]*):(\d+)\) \(Python\)", text))
 
 
 def character(escape):

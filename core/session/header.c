@@ -213,17 +213,13 @@ static bool has_values(const struct mt_session_process *process, uint64_t addres
 
 /* Where it cannot be, or not yet, nobody misses it. */
 static struct mt_error *record(struct mt_session *session, struct mt_session_process *process,
-			       const struct mt_session_word *word)
+			       const struct mt_session_trigger *trigger, size_t index,
+			       uint64_t address)
 {
-	const struct mt_session_trigger trigger = {.text = table[word->function].function,
-						   .option = "mtrace.h",
-						   .words = table[word->function].words,
-						   .values = MT_VALUES_ARGUMENTS};
-
-	if (has_values(process, word->address))
+	if (has_values(process, address))
 		return NULL;
-	struct mt_error *error = mt_session_record_values(
-	    session, process, &trigger, FIRST_NUMBER + (uint32_t)word->function, word->address);
+	struct mt_error *error = mt_session_record_values(session, process, trigger,
+							  FIRST_NUMBER + (uint32_t)index, address);
 	const enum mt_error_code code = error ? mt_error_code(error) : MT_ERROR_BUSY;
 	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
 		return error;
@@ -231,18 +227,33 @@ static struct mt_error *record(struct mt_session *session, struct mt_session_pro
 	return NULL;
 }
 
+static struct mt_error *record_word(struct mt_session *session, struct mt_session_process *process,
+				    const struct mt_session_word *word)
+{
+	const struct mt_session_trigger trigger = {.text = table[word->function].function,
+						   .option = "mtrace.h",
+						   .words = table[word->function].words,
+						   .values = MT_VALUES_ARGUMENTS};
+
+	return record(session, process, &trigger, word->function, word->address);
+}
+
 struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
 				      mt_session_asker_found *found, void *context)
 {
 	struct mt_session_process *process = mt_session_find_process(session, pid);
 
-	if (!process || !process->has_header || !mt_session_engine_ops(session)->gates)
+	if (!process || !mt_session_engine_ops(session)->gates ||
+	    (!process->has_header && !process->python_loop))
 		return NULL;
 	mt_try(mt_session_see_all(session, process));
+	if (process->python_loop)
+		mt_try(record(session, process, &mt_session_python_calls, FUNCTIONS,
+			      process->python_loop));
 	mt_try(find_words(process));
 	mt_array_each (word, &process->words)
 		mt_try(is_snapshot(table[word->function].words)
 			   ? found(context, table[word->function].function, word->address)
-			   : record(session, process, word));
+			   : record_word(session, process, word));
 	return NULL;
 }

@@ -434,6 +434,8 @@ void mt_session_append_python(const struct mt_python_stack *stack,
 struct mt_error *mt_session_see_python(struct mt_session *session,
 				       struct mt_session_process *process,
 				       struct mt_objfile *objfile, const struct mt_map *map);
+/* What does that, but for where. */
+extern const struct mt_session_trigger mt_session_python_calls;
 /* Whether it is such a file. */
 bool mt_session_may_have_python(struct mt_objfile *objfile);
 /* What is recorded of a call of the loop. */

@@ -26,6 +26,13 @@ struct mt_session_python_text {
 	UT_hash_handle hh;
 };
 
+const struct mt_session_trigger mt_session_python_calls = {
+    .text = MT_PYTHON_LOOP,
+    .option = OPTION,
+    .words = MT_WORDS_PYTHON,
+    .values = MT_VALUES_ARGUMENTS,
+};
+
 bool mt_session_may_have_python(struct mt_objfile *objfile)
 {
 	struct mt_data_symbol symbol;
@@ -33,16 +40,9 @@ bool mt_session_may_have_python(struct mt_objfile *objfile)
 	return mt_objfile_find_data_symbol(objfile, "_PyRuntime", &symbol) && !symbol.thread_local;
 }
 
-static struct mt_error *add(struct mt_session *session, const char *name, enum mt_words words)
+static struct mt_error *add(struct mt_session *session, struct mt_session_trigger trigger)
 {
-	struct mt_session_trigger trigger = {
-	    .text = name,
-	    .option = OPTION,
-	    .words = words,
-	    .values = words == MT_WORDS_PYTHON ? MT_VALUES_ARGUMENTS : MT_VALUES_NONE,
-	};
-
-	trigger.spec.location = strdup(name);
+	trigger.spec.location = strdup(trigger.text);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
 		return NULL;
 	mt_session_trigger_deinit(&trigger);
@@ -60,6 +60,8 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 				       struct mt_objfile *objfile, const struct mt_map *map)
 {
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+	static const struct mt_session_trigger end = {
+	    .text = MT_PYTHON_END, .option = OPTION, .words = MT_WORDS_PYTHON_ENDS};
 	struct mt_python_memory memory;
 	uint64_t loop = 0, address;
 	bool is_new = true;
@@ -84,12 +86,10 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 		is_new &= trigger->words != MT_WORDS_PYTHON;
 	if (!is_new || session->options->engine.live)
 		return NULL;
-	mt_try(add(session, MT_PYTHON_LOOP, MT_WORDS_PYTHON));
+	mt_try(add(session, mt_session_python_calls));
 	/* Where a thread may stop, children of vfork() are kept: who embeds Python in a debugger,
 	 * as GDB does, traces its own. */
-	return process->entry - map->start < map->end - map->start
-		   ? add(session, MT_PYTHON_END, MT_WORDS_PYTHON_ENDS)
-		   : NULL;
+	return process->entry - map->start < map->end - map->start ? add(session, end) : NULL;
 }
 
 static struct mt_error *parse_text(const struct mt_session_process *process,

@@ -1,28 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Functions in Python that C calls are slices on the calls of the interpreter's loop: as many as
 they count themselves."""
-import collections
 import os
-import re
 import subprocess
 
 import pytest
-from pythons import PYTHON
+from pythons import PYTHON, counts_in, slices_in
 
 from conftest import FIXTURES
 
 SCRIPT = FIXTURES / "python_calls.py"
-
-
-def counts_in(said):
-    return {tuple(line.rsplit(" ", 3)[:3]): int(line.rsplit(" ", 1)[1])
-            for line in said.splitlines()}
-
-
-def slices_in(text):
-    """{(function, file, line): how many there are}."""
-    return collections.Counter(
-        re.findall(r"(?:\+\d+ | )([^ ]+)\(([^()]*):(\d+)\) \(Python\)", text))
 
 
 @pytest.fixture(name="record")
