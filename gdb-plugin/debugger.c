@@ -99,7 +99,7 @@ static struct mt_error *begin(void *context, struct mt_live *live)
 	(void)context;
 	mt_try(mt_hooks_define());
 	mt_try(mt_inferior_begin((struct mt_inferior *)live, mt_gdb_pid(), false));
-	mt_error_destroy(mt_gdb_target_flush(live->target));
+	mt_error_destroy(mt_gdb_target_flush_in_command(live->target));
 	return NULL;
 }
 

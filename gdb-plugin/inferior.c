@@ -137,7 +137,7 @@ void mt_inferior_leave(struct mt_inferior *inferior)
 {
 	if (inferior->live.state == MT_LIVE_HIDDEN || inferior->live.state == MT_LIVE_YIELDED) {
 		mt_live_leave(&inferior->live);
-		mt_error_destroy(mt_gdb_target_flush(inferior->live.target));
+		mt_error_destroy(mt_gdb_target_flush_in_command(inferior->live.target));
 	}
 	mt_inferior_end(inferior);
 }

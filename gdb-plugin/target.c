@@ -275,6 +275,21 @@ struct mt_error *mt_gdb_target_flush(struct mt_target *base)
 	return flush_registers(target);
 }
 
+struct mt_error *mt_gdb_target_flush_in_command(struct mt_target *base)
+{
+	mt_auto(mt_py) PyObject *frame = mt_py_call_gdb("selected_frame", "()");
+	struct mt_error *error = mt_gdb_target_flush(base);
+
+	PyErr_Clear(); /* there is none, of a program that runs */
+	if (frame && frame != Py_None) {
+		mt_auto(mt_py) PyObject *done = PyObject_CallMethod(frame, "select", NULL);
+
+		(void)done;
+		PyErr_Clear();
+	}
+	return error;
+}
+
 void mt_gdb_target_goes_on(struct mt_target *base)
 {
 	target_of(base)->memory_changed = false;

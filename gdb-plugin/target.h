@@ -30,6 +30,8 @@ void mt_gdb_target_let_go(struct mt_target *target);
 /* Has GDB read memory again, and the registers that `target` changed. */
 struct mt_error *mt_gdb_target_moved(struct mt_target *target);
 struct mt_error *mt_gdb_target_flush(struct mt_target *target);
+/* The same, and the frame that the user has selected stays. */
+struct mt_error *mt_gdb_target_flush_in_command(struct mt_target *target);
 /* The program goes on: GDB forgets what it has kept of its memory. */
 void mt_gdb_target_goes_on(struct mt_target *target);
 /* As mt_gdb_target_flush(), but memory only if something was written since it went on last, or GDB

@@ -128,3 +128,10 @@ def test_stepping_in_memory_that_is_not_to_be_written(gdb, compile):
     assert "Cannot" not in session.all
     first, then = re.findall(r"<leaf\+(\d+)>$", session.output, re.M)
     assert first == "4" and then > "4"
+
+
+def test_the_selected_frame_stays_selected(gdb, compile):
+    session = gdb(compile("debugged.cpp", "-O0", "-pthread"), "break leaf", "run", "up", "frame", "mtrace start", "frame",
+                  "mtrace stop", "frame", "mtrace start", "frame", "mtrace history 3", "frame", "mtrace stop", "frame")
+    frames = [line for line in session.lines if line.startswith("#")]
+    assert len(frames) == 7 and len(set(frames)) == 1 and frames[0].startswith("#1 "), frames
