@@ -48,6 +48,23 @@ static struct mt_error *on_until(void)
 	return on_next();
 }
 
+static bool is_inlined(void)
+{
+	mt_auto(mt_py) PyObject *frame = mt_py_call_gdb("selected_frame", "()");
+	mt_auto(mt_py) PyObject *type = frame ? PyObject_CallMethod(frame, "type", NULL) : NULL;
+	mt_auto(mt_py) PyObject *inlined = mt_py_gdb("INLINE_FRAME");
+	const bool is_one = type && inlined && PyObject_RichCompareBool(type, inlined, Py_EQ) == 1;
+
+	PyErr_Clear();
+	return is_one;
+}
+
+/* Out of an inlined function GDB steps. */
+static struct mt_error *on_finish(void)
+{
+	return mt_pristine_expect(is_inlined() ? MT_RESUMPTION_NEXT : MT_RESUMPTION_FREE);
+}
+
 static struct mt_error *on_continue(void)
 {
 	mt_try(mt_inferiors_continue());
@@ -62,11 +79,17 @@ static struct mt_error *on_detach(void)
 static struct mt_error *on_define(void);
 
 static struct hook hooks[] = {
-    {"hook-stop", on_stop, true, NULL},          {"hook-step", on_step, true, NULL},
-    {"hook-stepi", on_step, true, NULL},         {"hook-next", on_next, true, NULL},
-    {"hook-nexti", on_next, true, NULL},         {"hook-until", on_until, true, NULL},
-    {"hook-continue", on_continue, false, NULL}, {"hook-detach", on_detach, false, NULL},
-    {"hook-define", on_define, false, NULL},     {"hookpost-define", mt_hooks_unveil, false, NULL},
+    {"hook-stop", on_stop, true, NULL},
+    {"hook-step", on_step, true, NULL},
+    {"hook-stepi", on_step, true, NULL},
+    {"hook-next", on_next, true, NULL},
+    {"hook-nexti", on_next, true, NULL},
+    {"hook-until", on_until, true, NULL},
+    {"hook-finish", on_finish, true, NULL},
+    {"hook-continue", on_continue, false, NULL},
+    {"hook-detach", on_detach, false, NULL},
+    {"hook-define", on_define, false, NULL},
+    {"hookpost-define", mt_hooks_unveil, false, NULL},
 };
 
 #define HOOK_COUNT (sizeof(hooks) / sizeof(hooks[0]))

@@ -15,6 +15,7 @@ SESSIONS = {
     "next": ["break main", "run"] + ["next"] * 8 + ["info locals"] + ["next"] * 10,
     "stepi": ["break middle", "run", "stepi", "x/i $pc"] + ["stepi", "nexti"] * 20 + ["bt"],
     "finish": ["break leaf", "run", "bt", "finish", "finish", "delete", "finish", "info locals"],
+    "finish-inlined": ["start", "step", "finish", "bt", "next", "info source"],
     "up-down": ["break leaf", "run", "up", "info locals", "up", "down", "frame 0", "info frame"],
     "until": ["break middle", "run", "until", "until", "delete", "until leaf", "advance recurse",
               "until", "until", "finish"],
