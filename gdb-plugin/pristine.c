@@ -258,6 +258,16 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 	return error;
 }
 
+bool mt_pristine_steps_at(uint64_t address)
+{
+	if (expected != MT_RESUMPTION_NEXT)
+		return false;
+	mt_array_each (place, &listed.places)
+		if (*place == address)
+			return false;
+	return true;
+}
+
 void mt_pristine_expect_nothing(void)
 {
 	expected = MT_RESUMPTION_FREE;

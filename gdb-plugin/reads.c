@@ -3,6 +3,7 @@
 
 #include "gdb.h"
 #include "inferior.h"
+#include "pristine.h"
 #include "process/proc.h"
 
 #include <elf.h>
@@ -124,6 +125,37 @@ static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_
 	return pwrite64(descriptor, bytes, size, at);
 }
 
+/* GDB steps a thread, as it does where it does not let it run over a call. */
+static void hear_step(pid_t lwp)
+{
+	const struct mt_command_context gdb = mt_gdb_context();
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers) || !mt_pristine_steps_at(registers.rip))
+		return;
+	const PyGILState_STATE state = PyGILState_Ensure();
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
+		struct mt_error *error = one->live.state == MT_LIVE_SHOWN
+					     ? mt_session_step_through(one->live.session, lwp)
+					     : NULL;
+		if (error)
+			mt_log(gdb.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+		mt_error_destroy(error);
+	}
+	PyGILState_Release(state);
+}
+
+static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address, void *data)
+{
+	const int errnum = errno;
+
+	if (request == PTRACE_SINGLESTEP && pthread_equal(pthread_self(), reads.thread) &&
+	    !reads.is_on)
+		hear_step(lwp);
+	errno = errnum;
+	return ptrace(request, lwp, address, data);
+}
+
 /* The tables of relocations of GDB's program. */
 struct tables {
 	const ElfW(Sym) * symbols;
@@ -213,6 +245,8 @@ static void place_in(const struct dl_phdr_info *info, const struct tables *table
 				function = (void *)hear_read;
 			else if (strcmp(name, "pwrite64") == 0 || strcmp(name, "pwrite") == 0)
 				function = (void *)hear_write;
+			else if (strcmp(name, "ptrace") == 0)
+				function = (void *)hear_ptrace;
 			if (function)
 				put(at, function, is_in(info, PT_GNU_RELRO, at));
 		}

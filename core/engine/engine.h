@@ -328,6 +328,10 @@ struct mt_engine_text_ops {
 	 * to come to ADDRESS: what of ours has that amid its bytes leaves them, until show(), and
 	 * the log says what is not recorded. */
 	struct mt_error *(*give_way)(struct mt_engine *engine, pid_t pid, uint64_t address);
+	/* Nothing is hidden, and LWP, which stands still, is about to be stepped by the debugger:
+	 * the function where it is becomes what it would be without us, until show(), unless
+	 * another thread of its process runs. */
+	struct mt_error *(*step_through)(struct mt_engine *engine, pid_t lwp);
 	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
 	 * of people: its text becomes what it would be without us. */
 	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);

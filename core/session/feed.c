@@ -51,6 +51,13 @@ struct mt_error *mt_session_give_way(struct mt_session *session, pid_t pid, uint
 	return text ? text->give_way(session->engine, pid, address) : NULL;
 }
 
+struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text ? text->step_through(session->engine, lwp) : NULL;
+}
+
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;

@@ -147,11 +147,12 @@ void mt_session_tell_duration(uint64_t ns, struct mt_str *out);
 struct mt_error *mt_session_hide(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_show(struct mt_session *session, pid_t pid,
 				 const struct mt_engine_alone *alone);
-/* See original(), unmask() and give_way() there. */
+/* See original(), unmask(), give_way() and step_through() there. */
 bool mt_session_original(struct mt_session *session, pid_t pid, uint64_t address, uint8_t *bytes,
 			 size_t size);
 struct mt_error *mt_session_unmask(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_give_way(struct mt_session *session, pid_t pid, uint64_t address);
+struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp);
 /* See pause() in engine/engine.h: around a fork whose child is nobody's, but has what its parent
  * has. */
 struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);

@@ -16,6 +16,9 @@ struct mt_error *mt_calls_show(struct mt_calls_engine *engine, struct mt_calls_s
 /* give_way.c: see give_way() in engine/engine.h. */
 struct mt_error *mt_calls_give_way(struct mt_engine *base, pid_t pid, uint64_t address);
 
+/* step_through.c: see step_through() there. */
+struct mt_error *mt_calls_step_through(struct mt_engine *base, pid_t lwp);
+
 /* gate.c */
 extern const struct mt_engine_gate_ops mt_calls_gates;
 

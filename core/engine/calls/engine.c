@@ -564,6 +564,7 @@ static const struct mt_engine_text_ops text = {
     .original = original,
     .unmask = unmask,
     .give_way = mt_calls_give_way,
+    .step_through = mt_calls_step_through,
     .clean = clean,
     .pause = pause_thread,
     .missed = mt_calls_missed,

@@ -35,6 +35,7 @@
  *  debuggers.h
  *	hide.c        the text as it would be without us, for a while
  *	give_way.c    breakpoints of a debugger's that come while the program runs
+ *	step_through.c  functions that it steps into all the same
  *	gate.c        breakpoints of a debugger's, which runs the threads itself
  *	missed.c      a debugger's breakpoints at entries */
 #ifndef MT_ENGINE_CALLS_PRIVATE_H
