@@ -214,6 +214,10 @@ static struct mt_error *eval_index(struct mt_eval *eval, const struct mt_node *n
 	mt_try(mt_eval(eval, node->right, &index));
 	mt_try(mt_value_unreference(eval, &array));
 	mt_try(mt_value_unreference(eval, &index));
+	bool is_done;
+	mt_try(mt_eval_go_index(eval, &array, &index, out, &is_done));
+	if (is_done)
+		return NULL;
 	mt_try(slice_start(eval, &array));
 	type = mt_type_strip(array.type);
 	mt_try(mt_eval_no_operator(type, "[]"));
@@ -350,6 +354,8 @@ static struct mt_error *eval_node(struct mt_eval *eval, const struct mt_node *no
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
 		    "mtdb does not call functions of the program from expressions.");
+	case MT_NODE_ASSERTION:
+		return mt_eval_go_assertion(eval, node, out);
 	default:
 		return mt_error_new(MT_ERROR_USAGE, "Attempt to use a type name as an expression");
 	}

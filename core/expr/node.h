@@ -8,6 +8,7 @@
  *	eval.c         trees to values
  *	eval_binary.c  arithmetic, comparisons, pointers
  *	functions.c    $_streq and the like
+ *	go.c           len(x), m["key"], x.(T)
  *	regex.c        the patterns of $_regex
  *	parts.c        types of values, and the parts of structures */
 #ifndef MT_EXPR_NODE_H
@@ -75,6 +76,7 @@ enum mt_node_kind {
 	MT_NODE_MEMBER,
 	MT_NODE_INDEX,
 	MT_NODE_CALL,
+	MT_NODE_ASSERTION, /* of Go: left.(name) */
 };
 
 struct mt_node {
@@ -169,6 +171,21 @@ struct mt_value mt_eval_bool(struct mt_eval *eval, bool is_true);
 /* The type of NODE's value, references left out; nothing is read or changed.  NULL: it has none, or
  * means nothing. */
 struct mt_type *mt_eval_type_of(const struct mt_eval *eval, const struct mt_node *node);
+
+/* go.c */
+/* The token, a NAME, is that of len(x) or cap(x). */
+bool mt_go_length_begins(struct mt_parser *parser);
+/* From there on.  Errors: USAGE (there is no such thing of x). */
+struct mt_error *mt_parse_go_length(struct mt_parser *parser, struct mt_node **out);
+/* *OUT, which is read, with ".(" behind it, becomes the assertion. */
+struct mt_error *mt_parse_go_assertion(struct mt_parser *parser, struct mt_node **out);
+/* Errors: USAGE (it is another type's, or nil); those of mt_go_dynamic_value(). */
+struct mt_error *mt_eval_go_assertion(struct mt_eval *eval, const struct mt_node *node,
+				      struct mt_value *out);
+/* WHOLE[INDEX] of a map, a slice or a string; *IS_DONE false: WHOLE is none of them.  Errors: USAGE
+ * (out of range); those of mt_go_map_at(). */
+struct mt_error *mt_eval_go_index(struct mt_eval *eval, struct mt_value *whole,
+				  struct mt_value *index, struct mt_value *out, bool *is_done);
 
 /* functions.c */
 #define MT_MOST_STRING_BYTES (1u << 20) /* of a string that are read */

@@ -230,6 +230,9 @@ static struct mt_error *parse_member(struct mt_parser *parser, bool through_poin
 	mt_try(make_unary(parser, MT_NODE_MEMBER, 0, *out, &node));
 	node->through_pointer = through_pointer;
 	mt_try(mt_lex(parser));
+	if (parser->lookup.language == MT_LANGUAGE_GO && !through_pointer &&
+	    mt_token_is(parser, '('))
+		return mt_parse_go_assertion(parser, out);
 	/* Rust's tuples: x.0 */
 	if (parser->token.kind == MT_TOKEN_NUMBER) {
 		node->name =
@@ -314,6 +317,8 @@ static struct mt_error *parse_word(struct mt_parser *parser, struct mt_node **ou
 		return parse_sizeof(parser, MT_NODE_SIZEOF, out);
 	if (strcmp(name, "alignof") == 0 || strcmp(name, "_Alignof") == 0)
 		return parse_sizeof(parser, MT_NODE_ALIGNOF, out);
+	if (mt_go_length_begins(parser))
+		return mt_parse_go_length(parser, out);
 	if (is_cxx_cast(name)) {
 		mt_try(make_unary(parser, MT_NODE_CAST, 0, NULL, out));
 		mt_try(mt_lex(parser));

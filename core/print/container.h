@@ -56,12 +56,10 @@ struct mt_nodes {
 };
 void mt_print_nodes(struct mt_print *print, const struct mt_nodes *nodes);
 
-/* go_map.c: maps of Go are pointers. */
-bool mt_type_is_go_map(struct mt_type *type);
-
-/* stdcxx.c, go_map.c, others.c: false: it is nothing that they know, and nothing was printed. */
+/* stdcxx.c, go.c, others.c: false: it is nothing that they know, and nothing was printed. */
 bool mt_print_stdcxx(struct mt_print *print, struct mt_value *value);
 bool mt_print_go_map(struct mt_print *print, struct mt_value *value);
+bool mt_print_go_interface(struct mt_print *print, struct mt_value *value);
 /* Values of the libraries' types are shown as what they are made of. */
 static inline bool mt_print_is_raw(const struct mt_print *print)
 {

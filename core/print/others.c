@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Types of the languages' libraries: strings, Vec of Rust, slices of Go. */
 #include "print/container.h"
+#include "values/go.h"
 #include "values/text.h"
 
 #include <string.h>
@@ -88,7 +89,9 @@ bool mt_print_library_type(struct mt_print *print, struct mt_value *value)
 	else if (type->language == MT_LANGUAGE_RUST)
 		is_printed = print_rust(print, &copy, type->name);
 	else if (type->language == MT_LANGUAGE_GO)
-		is_printed = print_go(print, &copy, type->name);
+		is_printed = mt_type_is_go_interface(value->type)
+				 ? mt_print_go_interface(print, &copy)
+				 : print_go(print, &copy, type->name);
 	if (!is_printed && print->out->text) {
 		print->out->length = before;
 		print->out->text[before] = '\0';

@@ -31,7 +31,7 @@ struct mt_print {
 	struct mt_str *out;
 	uint32_t depth;
 	uint64_t printed; /* elements, against settings->elements */
-	unsigned in_reference;
+	unsigned in_reference, in_interface;
 	size_t static_count; /* static members that were shown already, by address */
 	uint64_t statics[MT_PRINT_STATICS];
 	bool is_base;         /* what is printed next is a base of what is around it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Values in words, of any type; and what the letters of /FMT make of them. */
 #include "print/container.h"
+#include "values/go.h"
 
 #include <ctype.h>
 #include <string.h>

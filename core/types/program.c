@@ -15,6 +15,7 @@ void mt_program_deinit(struct mt_expr_program *program)
 	mt_array_each (module, &program->modules) {
 		mt_index_destroy((*module)->index);
 		mt_msymbols_deinit(&(*module)->symbols);
+		mt_array_deinit(&(*module)->go_types);
 		mt_objfile_unref((*module)->objfile);
 		free(*module);
 	}

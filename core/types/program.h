@@ -62,6 +62,12 @@ struct mt_msymbols {
 	bool read;
 };
 
+struct mt_go_type {
+	uint64_t at; /* as the DIE has it: an address in the file, or an offset */
+	uint8_t kind;
+	Dwarf_Die die;
+};
+
 struct mt_module {
 	struct mt_expr_program *program;
 	struct mt_objfile *objfile;
@@ -69,6 +75,8 @@ struct mt_module {
 	bool is_mapped;
 	struct mt_index *index; /* NULL: not built */
 	struct mt_msymbols symbols;
+	MT_ARRAY(struct mt_go_type) go_types; /* go_types.c: sorted by their places */
+	bool has_go_types;                    /* they were read */
 };
 
 struct mt_known_type {

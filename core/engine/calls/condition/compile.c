@@ -2,6 +2,7 @@
 /* Trees to code.  Types and rules are those of core/expr; what it refuses is refused here with the
  * same words. */
 #include "engine/calls/condition/code.h"
+#include "values/go.h"
 
 #include <string.h>
 
@@ -208,6 +209,11 @@ static struct mt_error *element(struct mt_compiler *compiler, const struct mt_no
 
 	if (type && mt_type_strip(type)->kind == MT_TYPE_ARRAY)
 		return element_in_registers(compiler, node, out);
+	type = mt_eval_type_of(&compiler->eval, node->left);
+	if (type && mt_type_is_go_map(type))
+		return mt_cannot_compile("it looks up a key in a map");
+	if (type && mt_type_is_go_slice(type))
+		return mt_cannot_compile("it subscripts a slice or a string, within its length");
 	mt_try(mt_compile_two(compiler, node, &array, &index));
 	if (mt_type_strip(array.value.type)->kind != MT_TYPE_POINTER ||
 	    mt_type_strip(index.value.type)->kind == MT_TYPE_POINTER)
