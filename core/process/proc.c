@@ -118,6 +118,10 @@ static uint64_t parse_number(const char **at, unsigned base)
 	return value;
 }
 
+/* Of anonymous memory that children share (MAP_SHARED), as the kernel names it: it keeps it in a
+ * file without a name (shmem_zero_setup() in mm/shmem.c). */
+static const char shared_memory[] = "/dev/zero (deleted)";
+
 /* "START-END PERMS OFFSET MAJOR:MINOR INODE      PATH" */
 static bool parse_map(const char *line, struct mt_map *map)
 {
@@ -134,6 +138,8 @@ static bool parse_map(const char *line, struct mt_map *map)
 	map->device |= parse_number(&line, 16);
 	map->inode = parse_number(&line, 10);
 	map->path = line + strspn(line, " ");
+	if (strcmp(map->path, shared_memory) == 0)
+		map->path = "";
 	return true;
 }
 

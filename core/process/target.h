@@ -72,7 +72,7 @@ struct mt_launch {
 	bool apart;
 };
 
-/* A line of /proc/PID/maps.  path is "" for anonymous memory. */
+/* A line of /proc/PID/maps.  path is "" for anonymous memory, shared or not. */
 struct mt_map {
 	uint64_t start; /* [start, end) */
 	uint64_t end;

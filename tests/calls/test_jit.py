@@ -5,14 +5,18 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
 from tests.calls import counted
 
 
-def test_code_made_by_the_program(compile, run_mtdb, tmp_path):
+@pytest.mark.parametrize("words", [[], ["share"]])
+def test_code_made_by_the_program(compile, run_mtdb, tmp_path, words):
     out = tmp_path / "calls.json"
-    done = run_mtdb("run", "-e", "calls", "--modules", "calls_jit", "-o", out,
-                    compile("calls_jit.c", "-O1"))
+    done = run_mtdb("run", "-e", "calls", *([] if words else ["--modules", "calls_jit"]), "-o", out,
+                    compile("calls_jit.c", "-O1"), *words)
     assert (done.stdout, done.returncode) == ("100 0\n", 7), done.stderr
+    assert "warning" not in done.stderr, done.stderr
     (calls,) = counted.sequences(out).values()
     depths = [(call.name, call.depth) for call in calls if call.name in ("inner", "outer")]
     base = depths[0][1]
