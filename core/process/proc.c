@@ -118,9 +118,16 @@ static uint64_t parse_number(const char **at, unsigned base)
 	return value;
 }
 
-/* Of anonymous memory that children share (MAP_SHARED), as the kernel names it: it keeps it in a
- * file without a name (shmem_zero_setup() in mm/shmem.c). */
-static const char shared_memory[] = "/dev/zero (deleted)";
+/* Anonymous memory that children share, which the kernel keeps in a file without a name
+ * (shmem_zero_setup() in mm/shmem.c); and code in a memfd that is mapped more than once, so that
+ * compilers at run time can write it where it cannot run.  The loader maps libraries private. */
+static bool is_memory(const struct mt_map *map, bool is_shared)
+{
+	static const char named[] = "/memfd:";
+
+	return strcmp(map->path, "/dev/zero (deleted)") == 0 ||
+	       (is_shared && map->executable && strncmp(map->path, named, sizeof(named) - 1) == 0);
+}
 
 /* "START-END PERMS OFFSET MAJOR:MINOR INODE      PATH" */
 static bool parse_map(const char *line, struct mt_map *map)
@@ -132,13 +139,14 @@ static bool parse_map(const char *line, struct mt_map *map)
 	map->readable = line[0] == 'r';
 	map->writable = line[1] == 'w';
 	map->executable = line[2] == 'x';
+	const bool is_shared = line[3] == 's';
 	line += 5;
 	map->offset = parse_number(&line, 16);
 	map->device = parse_number(&line, 16) << 32;
 	map->device |= parse_number(&line, 16);
 	map->inode = parse_number(&line, 10);
 	map->path = line + strspn(line, " ");
-	if (strcmp(map->path, shared_memory) == 0)
+	if (is_memory(map, is_shared))
 		map->path = "";
 	return true;
 }

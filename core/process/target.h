@@ -72,7 +72,8 @@ struct mt_launch {
 	bool apart;
 };
 
-/* A line of /proc/PID/maps.  path is "" for anonymous memory, shared or not. */
+/* A line of /proc/PID/maps.  path is "" for anonymous memory, shared or not, and
+ * for a memfd's that is shared and executable. */
 struct mt_map {
 	uint64_t start; /* [start, end) */
 	uint64_t end;

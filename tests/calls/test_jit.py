@@ -10,7 +10,7 @@ import pytest
 from tests.calls import counted
 
 
-@pytest.mark.parametrize("words", [[], ["share"]])
+@pytest.mark.parametrize("words", [[], ["share"], ["double"]])
 def test_code_made_by_the_program(compile, run_mtdb, tmp_path, words):
     out = tmp_path / "calls.json"
     done = run_mtdb("run", "-e", "calls", *([] if words else ["--modules", "calls_jit"]), "-o", out,
