@@ -1,30 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs of others that are run with and without the calls engine: what each is given to do.
-
-Each runs in a fresh folder, which `prepare`, a shell script, fills.  What a program prints must be
-the same each time; `scrub` are regular expressions of what is not, times mostly."""
-import dataclasses
-import re
-
-TIMES = r"in \d+\.\d+s|\d+\.\d+ ?m?s\b"
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    words: list
-    prepare: str = ""
-    needs: tuple = ()    # other tools than the first word
-    scrub: str = TIMES
-    stdout: bool = True  # whether it is compared
-    stderr: bool = True
-    deep: bool = False   # it recurses thousands of levels
-    traces: bool = False  # it traces its children, which only one can do
-    short: bool = False  # for every run of the tests
-    seconds: int = 120   # it is hung after so many
-
-    @property
-    def name(self):
-        return re.sub(r"[^-\w./]+", " ", " ".join(self.words))[:50].strip()
+"""Programs of others that are run with and without the calls engine: what each is given to do."""
+from calls.jits import JITS
+from calls.program import TIMES, Program
 
 
 def python(*words, **options):
@@ -260,4 +237,5 @@ PROGRAMS = [
                   "asyncio.test_events", "ctypes", "fork1", "thread", "mmap", "os", "posix", "gc",
                   "sys", "tempfile", "sqlite3.test_dbapi", "ssl", "decimal", "pickle", "queue",
                   "io", "coroutines", "contextlib", "fcntl", "pty", "wait4", "weakref", "xml_etree", "lzma", "bz2", "locale"),
+    *JITS,
 ]
