@@ -30,14 +30,24 @@ static uint64_t address_in(const struct mt_mapping *mapping, const char *name)
 		   : 0;
 }
 
+/* The program: kernel and loader put it below all other files.  NULL: it is not there. */
+static const struct mt_mapping *program_of(const struct mt_session_process *process)
+{
+	for (size_t i = 0; i < mt_space_mapping_count(process->code); i++)
+		if (mt_space_mapping(process->code, i)->objfile)
+			return mt_space_mapping(process->code, i);
+	return NULL;
+}
+
 /* A program that refers to a library's variable may have it instead (a copy relocation). */
 static uint64_t address_of(const struct mt_session_process *process,
 			   const struct mt_mapping *mapping, const char *name)
 {
-	const struct mt_mapping *program = mt_space_mapping(process->code, 0);
+	const struct mt_mapping *program = program_of(process);
 	const uint64_t address = address_in(mapping, name);
-	const uint64_t copied =
-	    address && program->objfile != mapping->objfile ? address_in(program, name) : 0;
+	const uint64_t copied = address && program && program->objfile != mapping->objfile
+				    ? address_in(program, name)
+				    : 0;
 
 	return copied ? copied : address;
 }

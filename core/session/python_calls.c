@@ -79,6 +79,11 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
 	mt_try(mt_session_see_all(session, process));
+	/* Who has seen all before has not seen this yet. */
+	const struct mt_mapping mapping = {
+	    .start = map->start, .end = map->end, .offset = map->offset, .path = map->path};
+	if (!mt_space_find(process->code, loop))
+		mt_try(mt_session_see_code(session, process, &mapping));
 	if (!mt_session_find_python(session, process, loop, &memory))
 		return NULL;
 	process->python_loop = loop;
