@@ -92,6 +92,9 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	mt_try(mt_hits_filter_create(run, &run->reasons));
 	if (run->reasons)
 		run->calls_sink = mt_hits_filter_sink(run->reasons);
+	mt_try(mt_python_filter_create(run, &run->python_at));
+	if (run->python_at)
+		run->calls_sink = mt_python_filter_sink(run->python_at);
 	if (is_of_samples)
 		return mt_decode_samples(run);
 	mt_try(mt_decode_values(run));
@@ -133,6 +136,7 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_array_deinit(&run.hits);
 	mt_recorded_values_deinit(&run.values);
 	mt_words_filter_destroy(run.words);
+	mt_python_filter_destroy(run.python_at);
 	mt_goroutines_destroy(run.goroutines);
 	free(run.reasons);
 	mt_array_deinit(&run.counter_names);

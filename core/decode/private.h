@@ -13,6 +13,7 @@
  *	fibers.c       tracks of coroutines, away from threads likewise
  *	kept_events.c  what is put together later
  *	hits.c         triggers' hits: their track, and the program's reasons
+ *	python_at.c    where threads were stopped in Python
  *	side_tracks.c  the tracks of what the kernel recorded besides the calls */
 #ifndef MT_DECODE_PRIVATE_H
 #define MT_DECODE_PRIVATE_H
@@ -82,6 +83,7 @@ struct mt_decode_run {
 	struct mt_slice_sink sink, calls_sink; /* of calls: behind filters */
 	struct mt_words_filter *words;         /* NULL: nothing is said */
 	struct mt_hits_filter *reasons;        /* NULL: no hit has one */
+	struct mt_python_filter *python_at;    /* NULL: nobody was stopped in Python */
 	struct mt_goroutines *goroutines;      /* NULL: all is shown by threads */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
@@ -144,6 +146,12 @@ struct mt_error *mt_hits_filter_create(struct mt_decode_run *run, struct mt_hits
 struct mt_slice_sink mt_hits_filter_sink(struct mt_hits_filter *filter);
 /* After all threads.  Errors: the sink's; NO_MEMORY. */
 struct mt_error *mt_decode_hits(struct mt_decode_run *run);
+
+/* python_at.c: a sink before RUN's of calls.  *OUT is NULL where no thread was stopped in Python.
+ * Destroy it in any case; NULL is fine. */
+struct mt_error *mt_python_filter_create(struct mt_decode_run *run, struct mt_python_filter **out);
+void mt_python_filter_destroy(struct mt_python_filter *filter);
+struct mt_slice_sink mt_python_filter_sink(struct mt_python_filter *filter);
 
 /* words.c: a sink before RUN's of calls.  *OUT is NULL where no recorded values are words. */
 struct mt_error *mt_words_filter_create(struct mt_decode_run *run, struct mt_words_filter **out);

@@ -265,9 +265,10 @@ static struct mt_error *on_sample(struct mt_processes *processes, const struct m
 		return is_object ? mt_process_note_object(process, record)
 				 : mt_process_note_object_gone(process, record);
 	}
-	/* Of no moment, and so not what a thread's last note is: values.c. */
+	/* Of no moment, or of another note's, and so not what a thread's last note is: values.c,
+	 * python_at.c. */
 	if (is_note(name, MT_NOTE_VALUE_IS) || is_note(name, MT_NOTE_OPEN_CALL) ||
-	    is_note(name, MT_NOTE_PYTHON_TEXT))
+	    is_note(name, MT_NOTE_PYTHON_TEXT) || is_note(name, MT_NOTE_PYTHON_AT))
 		return NULL;
 	/* Notes of side tracks are many, and nothing to the calls. */
 	for (int note = MT_NOTE_FIRST_SIDE; note < MT_NOTE_COUNT; note++)

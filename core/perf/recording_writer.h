@@ -100,6 +100,7 @@ enum mt_recording_note {
 	MT_NOTE_OBJECT_GONE,
 	MT_NOTE_PYTHON_TEXT, /* what the sum `address` is of (trace/python_calls.h); raw: a string
 			      */
+	MT_NOTE_PYTHON_AT,   /* where the thread stands; raw: a string */
 	MT_NOTE_OFF_CPU,     /* from here on those of side tracks */
 	MT_NOTE_ON_CPU,
 	MT_NOTE_FAULT,

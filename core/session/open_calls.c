@@ -136,7 +136,7 @@ static void read_python(struct walk *walk, uint64_t thread_id)
 		if (!mt_session_is_python_loop(mt_space_function_at(walk->process->code, inside)))
 			continue;
 		if (mt_session_find_python(walk->session, walk->process, inside, &memory))
-			mt_python_stack_read(&memory, thread_id, &walk->python);
+			mt_python_stack_read(&memory, thread_id, SIZE_MAX, &walk->python);
 		return;
 	}
 }

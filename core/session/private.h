@@ -445,6 +445,11 @@ struct mt_error *mt_session_parse_python(const struct mt_session_process *proces
 /* What can be read of the functions whose calls are in rings goes into the recording.  Errors: the
  * writer's. */
 struct mt_error *mt_session_put_python(struct mt_session *session);
+/* python_where.c: which functions in Python the thread, which stands still, is in, innermost first,
+ * if it is in any.  Errors: the writer's. */
+struct mt_error *mt_session_put_python_where(struct mt_session *session,
+					     const struct mt_session_thread *thread,
+					     uint64_t time_ns);
 void mt_session_forget_python(struct mt_session *session);
 
 /* open_calls.c */

@@ -302,7 +302,7 @@ static bool read_thread(struct reading *reading, uint64_t interpreter, uint64_t 
 	       read_loops(reading, word_in(object, THREAD_LOOP));
 }
 
-void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id,
+void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id, size_t most,
 			  struct mt_python_stack *out)
 {
 	struct reading reading = {
@@ -310,7 +310,7 @@ void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread
 	    .arena = &out->arena,
 	    .out = out,
 	    .bytes_left = MOST_BYTES,
-	    .frames_left = MOST_FRAMES,
+	    .frames_left = most < MOST_FRAMES ? most : MOST_FRAMES,
 	};
 	uint64_t interpreter = word_at(&reading, memory->runtime + RUNTIME_INTERPRETERS);
 	size_t threads = 0;

@@ -74,8 +74,8 @@ static inline bool mt_python_is_known(uint64_t version)
 	return version >> 16 == 0x030b;
 }
 
-/* THREAD_ID: pthread_self() there, which is the FS base. */
-void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id,
+/* THREAD_ID: pthread_self() there, which is the FS base.  MOST: of its innermost functions. */
+void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id, size_t most,
 			  struct mt_python_stack *out);
 void mt_python_stack_deinit(struct mt_python_stack *stack);
 /* What a code object says of itself.  False: at CODE there is none. */

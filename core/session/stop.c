@@ -147,9 +147,10 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 		mt_try(count_snapshot(session, site));
 	}
-	return session->result.hits != before && mt_session_has_room(session)
-		   ? mt_session_snapshot(session)
-		   : NULL;
+	if (session->result.hits == before || !mt_session_has_room(session))
+		return NULL;
+	mt_try(mt_session_put_python_where(session, thread, news->time_ns));
+	return mt_session_snapshot(session);
 }
 
 /* A trigger with a breakpoint is hit each time that the breakpoint is.  Without one, it is the
@@ -202,6 +203,7 @@ static struct mt_error *on_signal(struct mt_session *session, struct mt_session_
 			    session, stop->lwp, session->result.snapshots + 1, session->writer));
 		mt_try(mt_session_snapshot(session));
 	} else if (stop->signal == SIGINT) {
+		mt_try(mt_session_put_python_where(session, thread, news->time_ns));
 		mt_try(mt_session_snapshot(session));
 	}
 	return mt_session_go_on(session, stop->lwp, stop->signal);
