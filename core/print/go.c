@@ -3,6 +3,7 @@
  * "error(*errors.errorString) *{s = "boom"}". */
 #include "values/go.h"
 #include "print/container.h"
+#include "values/text.h"
 
 /* What interfaces hold is followed that often, each within the one before. */
 #define MOST_FOLLOWED 2
@@ -48,12 +49,33 @@ bool mt_print_go_map(struct mt_print *print, struct mt_value *value)
 	return is_known && (!count || children.count || children.is_over);
 }
 
+static bool is_text(struct mt_print *print, struct mt_value *value)
+{
+	struct mt_value start, count;
+
+	return mt_text_parts(print->eval, value, &start, &count);
+}
+
+/* What may hold interfaces, and so itself: all of it would be shown over and over. */
+static bool is_too_deep(struct mt_print *print, struct mt_value *value)
+{
+	const struct mt_type *type = mt_type_strip(value->type);
+
+	return print->in_interface > MOST_FOLLOWED &&
+	       (mt_type_is_go_map(value->type) || type->kind == MT_TYPE_ARRAY ||
+		(type->kind == MT_TYPE_STRUCT && !is_text(print, value)));
+}
+
 /* The structure that a pointer leads to; else the value. */
 static void print_held(struct mt_print *print, struct mt_value *value)
 {
 	struct mt_type *type = mt_type_strip(value->type);
 	struct mt_value target;
 
+	if (is_too_deep(print, value)) {
+		mt_str_append(print->out, "...");
+		return;
+	}
 	if (type->kind != MT_TYPE_POINTER || mt_type_is_go_map(value->type) ||
 	    mt_type_is_go_channel(value->type) || print->is_summary ||
 	    print->in_interface > MOST_FOLLOWED ||

@@ -83,6 +83,12 @@ def test_within_one_another(mtdb, program):
     assert re.match(r"\{tab = 0x[0-9a-f]+ .*, data = 0x[0-9a-f]+\}$", shown["/r boom"])
 
 
+def test_within_itself(mtdb, program):
+    shown = answers(mtdb, program, ["ring", "ring[\"c\"]"])
+    assert len(shown["ring"]) < 20000 and "interface {}(map[string]interface {}) ..." in shown["ring"]
+    assert shown['ring["c"]'].startswith("interface {}(*main.Node) *{left = interface {}(map[string]interface {}) map")
+
+
 def test_arguments(mtdb, program):
     begin = [f"break debug_go.go:{line_of('debug_go.go', 'BREAK')}", "run"]
     done = subprocess.run([mtdb, "-batch", *(word for line in begin for word in ("-ex", line)), program],
