@@ -40,8 +40,10 @@ static void check_patch(const struct mt_objfile *objfile, const struct mt_plan *
 {
 	const struct mt_patch *patch = &plan->patches.items[index];
 	const struct mt_patch *host = mt_plan_patch_at(plan, patch->hole);
-	const struct mt_trampoline_config config = {
-	    .address = 0x1000000, .ring_bytes = 4096, .stamps = MT_RING_SAMPLED};
+	const struct mt_trampoline_config config = {.address = 0x1000000,
+						    .shared = 0x1000000,
+						    .ring_bytes = 4096,
+						    .stamps = MT_RING_SAMPLED};
 	struct mt_trampolines made = {0};
 	uint8_t bytes[MT_PATCH_MAX_BYTES];
 	int64_t distance = (int64_t)(patch->hole - (patch->address + MT_PATCH_SHORT_BYTES));
@@ -54,6 +56,7 @@ static void check_patch(const struct mt_objfile *objfile, const struct mt_plan *
 	       patch->hole + MT_PATCH_JUMP_BYTES <= host->address + host->length));
 	check(index == 0 || patch[-1].address + patch[-1].length <= patch->address);
 	check(mt_objfile_read(objfile, patch->address, bytes, patch->length) == patch->length);
+	check(mt_trampolines_share(&made, &config) == 0);
 	/* -2: what it refers to is too far away. */
 	check(mt_trampoline_append(&made, &config, patch, bytes, 1 + patch->site) != -1);
 	mt_trampolines_deinit(&made);

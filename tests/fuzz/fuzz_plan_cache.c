@@ -129,7 +129,7 @@ static void begin(struct world *world)
 }
 
 static const struct mt_trampoline_config config = {
-    .address = 0x1000000, .ring_bytes = 4096, .stamps = MT_RING_SAMPLED};
+    .address = 0x1000000, .shared = 0x1000000, .ring_bytes = 4096, .stamps = MT_RING_SAMPLED};
 
 /* Where its trampoline begins. */
 static uint32_t check_patch(const struct mt_objfile *objfile, const struct mt_plan *plan,
@@ -155,7 +155,7 @@ static void check_plan(const struct world *world, const struct mt_plan *plan)
 	struct mt_trampolines made = {0};
 	uint32_t *offsets = calloc(plan->patches.count + 1, sizeof(*offsets));
 
-	check(offsets != NULL);
+	check(offsets != NULL && mt_trampolines_share(&made, &config) == 0);
 	for (size_t i = 0; i < plan->patches.count; i++)
 		offsets[i] = check_patch(world->objfile, plan, i, &made);
 	mt_trampolines_link(&made, &config, plan, offsets);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The truth is the function itself, single-stepped before it is patched: what registers it has at
  * each of its instructions.  Then it is patched and stepped again, and at each instruction within
- * the trampoline libdw unwinds by our tables to one of those states, none left out. */
+ * the trampoline libdw unwinds by our tables to one of those states, none left out; from what
+ * trampolines share by way of the one that called it. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -118,6 +119,18 @@ static uint64_t evaluate(const Dwarf_Op *ops, size_t count, const struct state *
 	return state->saved[(value - lowest) / sizeof(value)];
 }
 
+/* The bytes of the stack that were seen with it are those of STATE. */
+static struct state caller_state(const struct state *state, const uint64_t caller[REGISTERS])
+{
+	struct state out = *state;
+	const uint64_t more = (caller[7] - state->registers[7]) / sizeof(out.saved[0]);
+
+	memcpy(out.registers, caller, sizeof(out.registers));
+	assert_true(more < sizeof(out.saved) / sizeof(out.saved[0]));
+	memmove(out.saved, state->saved + more, sizeof(out.saved) - more * sizeof(out.saved[0]));
+	return out;
+}
+
 static void unwind(Dwarf_CFI *cfi, const struct state *state, uint64_t caller[REGISTERS])
 {
 	Dwarf_Frame *frame = NULL;
@@ -209,6 +222,8 @@ static struct object *make_object(const struct build *build, const struct mt_cfi
 
 static void add_part(struct build *build, uint64_t address, uint8_t length, uint8_t flags)
 {
+	if (!build->count && build->world->trampolines.code.count)
+		build->parts[build->count++] = 0; /* what is shared */
 	build->parts[build->count++] = (uint32_t)build->world->trampolines.code.count;
 	patch(build->world, address, length, flags, 1);
 }
@@ -230,7 +245,8 @@ static void check_holes(Dwarf_CFI *cfi)
 
 /* The states that the text itself shows, and those that are unwound to, are all of the truth, in
  * its order. */
-static size_t compare(const struct build *build, const struct state *truth, size_t truth_count)
+static size_t compare(const struct build *build, const struct state *truth, size_t truth_count,
+		      size_t *shared)
 {
 	struct mt_cfi_image image = build_image(build);
 	struct object *object = make_object(build, &image);
@@ -248,6 +264,16 @@ static size_t compare(const struct build *build, const struct state *truth, size
 		if (offset < build->world->trampolines.code.count) {
 			unwind(cfi, &states[i], caller);
 			inside++;
+		}
+		if (mt_trampoline_row_at(&build->world->trampolines, 0)->phase == MT_PHASE_SHARED &&
+		    offset < build->parts[1]) {
+			const struct state called = caller_state(&states[i], caller);
+
+			assert_in_range(caller[16], build->world->config.address + build->parts[1],
+					build->world->config.address +
+					    build->world->trampolines.code.count - 1);
+			unwind(cfi, &called, caller);
+			*shared += 1;
 		}
 		while (at < truth_count && !is_same(caller, truth[at].registers))
 			at++;
@@ -269,7 +295,8 @@ static size_t compare(const struct build *build, const struct state *truth, size
 	0x55, 0x48, 0x89, 0xe5, 0xba, 3, 0, 0, 0, 0x85, 0xff, 0x74, 0x07, 0x83, 0xef, 1, 0xe3,     \
 	    0x02, 0x75, 0xf9, 0x48, 0x8d, 0x04, 0x16, 0x48, 0x89, 0xc1, 0x5d, 0xc3
 
-static void step_patched(enum mt_ring_stamps stamps, uint8_t flags, uint64_t written)
+static void step_patched(enum mt_ring_stamps stamps, uint8_t flags, uint64_t written,
+			 size_t *shared)
 {
 	struct world world = world_make(stamps);
 	struct build build = {.world = &world};
@@ -286,18 +313,21 @@ static void step_patched(enum mt_ring_stamps stamps, uint8_t flags, uint64_t wri
 	add_part(&build, f + 20, 9, (uint8_t)(MT_PATCH_RETURN | flags));
 	position.written = written;
 	assert_int_equal(stepped(&world, f, 2, 30), 33);
-	assert_true(compare(&build, truth, truth_count) > 20);
+	assert_true(compare(&build, truth, truth_count, shared) > 20);
 	world_end(&world);
 }
 
 static void test_every_instruction(void **state)
 {
+	size_t shared = 0;
+
 	(void)state;
 	for (uint64_t written = 0; written < MT_RING_LINE_BYTES; written += 8) {
-		step_patched(MT_RING_SAMPLED, 0, written);
-		step_patched(MT_RING_SAMPLED, MT_PATCH_STAMP, written);
+		step_patched(MT_RING_SAMPLED, 0, written, &shared);
+		step_patched(MT_RING_SAMPLED, MT_PATCH_STAMP, written, &shared);
 	}
-	step_patched(MT_RING_FULL, 0, 0);
+	assert_true(shared > 100);
+	step_patched(MT_RING_FULL, 0, 0, &shared);
 }
 
 /* A displaced call: its return address lies on the stack already when the jump comes. */
@@ -309,6 +339,7 @@ static void test_calls(void **state)
 	uint64_t f = function(&world, 0x90, 0xe8, 0, 0, 0, 0, 0xc3);
 	int32_t distance = (int32_t)(callee - (f + 6));
 	static struct state truth[MOST_STATES];
+	size_t shared = 0;
 
 	(void)state;
 	memcpy(in_memory(&world, f) + 2, &distance, sizeof(distance));
@@ -317,7 +348,7 @@ static void test_calls(void **state)
 	memcpy(truth, states, truth_count * sizeof(*truth));
 	add_part(&build, f, 6, MT_PATCH_ENTRY);
 	assert_int_equal(stepped(&world, f, 6, 0), 7);
-	assert_true(compare(&build, truth, truth_count) > 5);
+	assert_true(compare(&build, truth, truth_count, &shared) > 5);
 	world_end(&world);
 }
 

@@ -88,12 +88,15 @@ static struct mt_trampolines made_there(const struct world *world, const struct 
 	const struct mt_plan *plan = world->plan;
 	struct mt_trampolines made = {0};
 	const struct mt_trampoline_config config = {.address = place->room,
+						    .shared = place->room,
 						    .bias = place->bias,
 						    .ring_bytes = world->config.ring_bytes,
 						    .alive = place->alive,
 						    .stamps = world->config.stamps,
 						    .movable = true};
 
+	assert_int_equal(mt_trampolines_share(&made, &config), 0);
+	assert_int_equal(image->shared_bytes, made.code.count);
 	for (size_t i = 0; i < plan->patches.count; i++) {
 		const struct mt_patch *patch = &plan->patches.items[i];
 		size_t before = made.code.count;
@@ -116,7 +119,7 @@ static void check_tables(const struct world *world, const struct mt_image *image
 	uint32_t *parts = calloc(image->part_count + 1, sizeof(*parts));
 	const uint64_t *addresses = (const uint64_t *)(image->bytes.items + image->holes);
 	struct mt_cfi_image cfi;
-	size_t count = 0, part_count = 0;
+	size_t count = 0, part_count = image->shared_bytes != 0;
 
 	for (size_t i = 0; i < world->plan->patches.count; i++) {
 		if (image->offsets.items[i] != MT_TRAMPOLINE_NONE)
@@ -329,6 +332,8 @@ static void test_unsound(void **state)
 	refuses(world, &image, image.table, UINT32_MAX);
 	refuses(world, &image, image.holes, UINT32_MAX - 7);
 	refuses(world, &image, image.hole_count, UINT32_MAX);
+	refuses(world, &image, image.shared_bytes, 0);
+	refuses(world, &image, image.shared_bytes, image.shared_bytes + 1);
 	refuses(world, &image, image.part_count, 0);
 	refuses(world, &image, image.part_count, UINT32_MAX);
 	refuses(world, &image, image.offsets.count, image.offsets.count - 1);

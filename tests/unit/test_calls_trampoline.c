@@ -369,15 +369,16 @@ static void test_rows(void **state)
 {
 	struct world world = world_make(MT_RING_SAMPLED);
 	uint64_t f = function(&world, ADD_BODY);
+	const uint32_t begin = (uint32_t)world.trampolines.code.count;
 	const struct mt_trampoline_row *row;
 
 	(void)state;
 	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
-	row = mt_trampoline_row_at(&world.trampolines, 0);
+	row = mt_trampoline_row_at(&world.trampolines, begin);
 	assert_int_equal(row->phase, MT_PHASE_RECORDING);
 	assert_int_equal(row->original, f + world.config.bias);
 	assert_int_equal(row->below, 0);
-	row = mt_trampoline_row_at(&world.trampolines, 1);
+	row = mt_trampoline_row_at(&world.trampolines, begin + 1);
 	assert_int_equal(row->below, 8);
 	assert_int_equal(row->saved, MT_SAVED_RAX);
 	for (size_t i = 1; i < world.trampolines.rows.count; i++)
@@ -391,14 +392,15 @@ static void test_the_way_back(void **state)
 {
 	struct world world = world_make(MT_RING_SAMPLED);
 	uint64_t f = function(&world, ADD_BODY);
+	const uint32_t begin = (uint32_t)world.trampolines.code.count;
 	const struct mt_trampoline_row *row;
 
 	(void)state;
 	patch(&world, f, 5, 0, 1);
-	assert_int_equal(world.trampolines.code.count, 5 + 5);
-	row = mt_trampoline_row_at(&world.trampolines, 4);
+	assert_int_equal(world.trampolines.code.count, begin + 5 + 5);
+	row = mt_trampoline_row_at(&world.trampolines, begin + 4);
 	assert_int_equal(row->original, f + world.config.bias);
-	row = mt_trampoline_row_at(&world.trampolines, 5);
+	row = mt_trampoline_row_at(&world.trampolines, begin + 5);
 	assert_int_equal(row->original, f + world.config.bias + 5);
 	assert_int_equal(row->phase, MT_PHASE_DISPLACED);
 	world_end(&world);

@@ -44,6 +44,8 @@ static inline struct world world_make(enum mt_ring_stamps stamps)
 	    .ring_bytes = RING_BYTES,
 	    .stamps = stamps,
 	};
+	world.config.shared = world.config.address;
+	assert_int_equal(mt_trampolines_share(&world.trampolines, &world.config), 0);
 	position = (struct mt_ring_position){.ring = (uintptr_t)world.ring};
 	assert_int_equal(syscall(SYS_arch_prctl, ARCH_SET_GS, &position), 0);
 	return world;

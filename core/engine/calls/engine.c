@@ -391,6 +391,21 @@ static struct mt_error *pass_condition(struct mt_calls_engine *engine,
 	return mt_target_clear_pending_stop(engine->target, thread->lwp);
 }
 
+/* Of the trampoline that called what such share.  *ROW NULL: that is not known. */
+static struct mt_error *find_caller(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				    const struct mt_calls_module *module,
+				    const struct mt_trampoline_row **row)
+{
+	struct user_regs_struct registers;
+
+	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+	mt_calls_leave_shared(engine, thread->space, &registers);
+	*row = mt_calls_row_at(module, registers.rip);
+	if (*row && (*row)->phase == MT_PHASE_SHARED)
+		*row = NULL;
+	return NULL;
+}
+
 /* Where a thread stands, in the program's own terms. */
 static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  const struct mt_stop *stop, struct mt_engine_news *news)
@@ -414,9 +429,13 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	if (!row)
 		return NULL;
 	news->ordinary = is_forbidden_stamp(place->module, stop, row, news->pc);
-	news->pc = row->original;
+	if (row->phase == MT_PHASE_SHARED)
+		mt_try(find_caller(engine, thread, place->module, &row));
+	news->pc = row ? row->original : news->pc;
 	if (news->ordinary)
 		return give_stamp(engine, thread);
+	if (!row)
+		return NULL;
 	if (!is_fault(stop) || (row->phase == MT_PHASE_DISPLACED && row->below))
 		return NULL;
 	/* The stack is at its end: the program may need less of it than we. */

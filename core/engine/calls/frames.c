@@ -109,6 +109,16 @@ static void clear_unwritten(const struct walk *walk, const struct mt_registers *
 			      walk->copied->view.written, unwritten.at, unwritten.bytes);
 }
 
+static void leave_shared(const struct walk *walk, struct mt_registers *registers)
+{
+	struct user_regs_struct user = {.rip = registers->values[MT_REGISTER_RIP],
+					.rsp = registers->values[MT_REGISTER_RSP]};
+
+	mt_calls_leave_shared(walk->engine, walk->space, &user);
+	registers->values[MT_REGISTER_RIP] = user.rip;
+	registers->values[MT_REGISTER_RSP] = user.rsp;
+}
+
 /* The program's own place for one in code of ours. */
 static void mend(void *context, struct mt_registers *registers)
 {
@@ -116,6 +126,7 @@ static void mend(void *context, struct mt_registers *registers)
 	uint64_t *pc = &registers->values[MT_REGISTER_RIP];
 
 	clear_unwritten(walk, registers);
+	leave_shared(walk, registers);
 	const struct mt_trampoline_row *row =
 	    row_at(mt_calls_place_of_trampoline(walk->space, *pc), *pc);
 
@@ -190,8 +201,10 @@ static bool is_before_entry(struct mt_calls_space *space, uint64_t pc)
 }
 
 /* The innermost frame counts as not open, by the events. */
-static bool is_not_told(const struct walk *walk, uint64_t pc)
+static bool is_not_told(const struct walk *walk, struct user_regs_struct registers)
 {
+	mt_calls_leave_shared(walk->engine, walk->space, &registers);
+	uint64_t pc = registers.rip;
 	const struct mt_calls_place *place = mt_calls_place_of_trampoline(walk->space, pc);
 	const struct mt_trampoline_row *row = row_at(place, pc);
 
@@ -218,7 +231,7 @@ static struct mt_error *unwind(struct walk *walk, const struct user_regs_struct 
 	const struct mt_unwind_source source = {
 	    .space = walk->space->code, .read = read_memory, .mend = mend, .context = walk};
 	struct mt_registers registers = mt_registers_of(user);
-	bool skip = !walk->space->hidden && is_not_told(walk, user->rip);
+	bool skip = !walk->space->hidden && is_not_told(walk, *user);
 	struct mt_unwind_frame frame;
 	struct mt_unwinder unwinder;
 

@@ -52,9 +52,11 @@ struct coming {
 	uint64_t address;
 };
 
-/* Where a thread at PC runs the instruction at the address yet; 0: it does not, by a trampoline. */
-static uint64_t copy_ahead(const struct coming *coming, uint64_t pc)
+/* Where a thread runs the instruction at the address yet; 0: it does not, by a trampoline. */
+static uint64_t copy_ahead(const struct coming *coming, struct user_regs_struct registers)
 {
+	mt_calls_leave_shared(coming->engine, coming->space, &registers);
+	const uint64_t pc = registers.rip;
 	const struct mt_calls_place *place = mt_calls_place_of_trampoline(coming->space, pc);
 	const struct mt_trampoline_row *row = place ? mt_calls_row_at(place->module, pc) : NULL;
 
@@ -71,7 +73,7 @@ static struct mt_error *come_by_text(void *context, pid_t lwp)
 	struct user_regs_struct registers;
 	bool arrived = false;
 	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
-	const uint64_t copy = error ? 0 : copy_ahead(coming, registers.rip);
+	const uint64_t copy = error ? 0 : copy_ahead(coming, registers);
 
 	if (copy)
 		error = target->ops->run_to(target, lwp, copy, &arrived);

@@ -117,7 +117,7 @@ static bool put_back(struct mt_calls_engine *engine, const struct mt_calls_space
 	if (row->saved & MT_SAVED_FLAGS && pushes >= 4)
 		registers->eflags = flags_with(registers->eflags, stack[pushes - 4]);
 	registers->rsp += (uint64_t)row->below;
-	registers->rip = row->original;
+	registers->rip = row->phase == MT_PHASE_SHARED ? stack[pushes - 1] : row->original;
 	return true;
 }
 
@@ -128,6 +128,33 @@ static const struct mt_trampoline_row *row_at(struct mt_calls_space *space, uint
 	return *place ? mt_calls_row_at((*place)->module, pc) : mt_calls_condition_row(space, pc);
 }
 
+/* Of a thread with REGISTERS, which come back to the trampoline from what such share.  NULL: it is
+ * not known. */
+static const struct mt_trampoline_row *row_of(struct mt_calls_engine *engine,
+					      struct mt_calls_space *space,
+					      struct user_regs_struct *registers,
+					      const struct mt_calls_place **place)
+{
+	const struct mt_trampoline_row *row = row_at(space, registers->rip, place);
+
+	if (!row || row->phase != MT_PHASE_SHARED)
+		return row;
+	if (!put_back(engine, space, row, registers))
+		return NULL;
+	row = row_at(space, registers->rip, place);
+	return row && row->phase != MT_PHASE_SHARED ? row : NULL;
+}
+
+void mt_calls_leave_shared(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			   struct user_regs_struct *registers)
+{
+	struct user_regs_struct outside = *registers;
+	const struct mt_calls_place *place;
+
+	if (row_of(engine, space, &outside, &place))
+		*registers = outside;
+}
+
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					   struct mt_calls_thread *thread)
 {
@@ -135,12 +162,12 @@ struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 	const struct mt_calls_place *place;
 
 	mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
-	const uint64_t pc = registers.rip;
-	const struct mt_trampoline_row *row = row_at(thread->space, pc, &place);
 	struct mt_calls_unwritten unwritten;
 	const bool is_writing =
 	    thread->rings && mt_calls_find_unwritten(thread, registers.rip, registers.rax,
 						     registers.rcx, &unwritten);
+	const struct mt_trampoline_row *row = row_of(engine, thread->space, &registers, &place);
+	const uint64_t pc = registers.rip;
 	if (!row || !put_back(engine, thread->space, row, &registers))
 		return NULL;
 	if (is_writing)
@@ -168,7 +195,7 @@ static bool leave(void *context, struct user_regs_struct *registers)
 	    mt_calls_left_holds(outside->space->left, MT_CALLS_LEFT_CODE, registers->rip);
 	if (!mt_calls_is_ours(outside->space, registers->rip))
 		return false;
-	row = row_at(outside->space, registers->rip, &place);
+	row = row_of(outside->engine, outside->space, registers, &place);
 	if (row && put_back(outside->engine, outside->space, row, registers))
 		return true;
 	outside->inside = true;
@@ -214,7 +241,8 @@ static bool leave_copy(void *context, struct user_regs_struct *registers)
 {
 	const struct interrupted *interrupted = context;
 	const struct mt_calls_place *place;
-	const struct mt_trampoline_row *row = row_at(interrupted->space, registers->rip, &place);
+	const struct mt_trampoline_row *row =
+	    row_of(interrupted->engine, interrupted->space, registers, &place);
 
 	return row && place && goes_on_alike(place->module, registers->rip, row) &&
 	       put_back(interrupted->engine, interrupted->space, row, registers);

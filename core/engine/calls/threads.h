@@ -99,6 +99,9 @@ void mt_calls_mend(struct mt_engine *engine, pid_t lwp, struct mt_registers *reg
 void mt_calls_forget_code(struct mt_calls_space *space);
 
 /* outside.c */
+/* REGISTERS in what trampolines share become those in the trampoline that called it. */
+void mt_calls_leave_shared(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			   struct user_regs_struct *registers);
 /* The thread stands where it does in effect, and has recorded nothing of it. */
 struct mt_error *mt_calls_leave_trampoline(struct mt_calls_engine *engine,
 					   struct mt_calls_thread *thread);

@@ -18,10 +18,11 @@
 #define FIXED_SPREAD  (512ull << 20)
 #define STEP          (64ull << 10)
 
-/* A single trampoline, the one that was asked for last. */
+/* A single trampoline, the one that was asked for last; and what all share, once it was. */
 struct mt_calls_again {
 	struct mt_trampolines trampolines;
 	size_t patch; /* + 1; 0: none yet */
+	struct mt_trampolines shared;
 };
 
 void mt_calls_module_destroy(struct mt_calls_module *module)
@@ -29,8 +30,10 @@ void mt_calls_module_destroy(struct mt_calls_module *module)
 	if (!module)
 		return;
 	mt_image_deinit(&module->image);
-	if (module->again)
+	if (module->again) {
 		mt_trampolines_deinit(&module->again->trampolines);
+		mt_trampolines_deinit(&module->again->shared);
+	}
 	free(module->again);
 	free(module->levels);
 	free(module->offsets);
@@ -375,8 +378,9 @@ static void describe(struct mt_calls_module *module)
 {
 	const struct mt_image *image = &module->image;
 
-	module->config.address = module->room;
+	module->config.address = module->config.shared = module->room;
 	module->code_bytes = image->code_bytes;
+	module->shared_bytes = image->shared_bytes;
 	module->entry = (struct mt_calls_entry){
 	    .code = module->room,
 	    .code_bytes = image->code_bytes,
@@ -472,9 +476,20 @@ const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_mod
 	return &again->trampolines;
 }
 
+static const struct mt_trampolines *shared_again(const struct mt_calls_module *module)
+{
+	struct mt_trampolines *shared = &module->again->shared;
+
+	return shared->code.count || !mt_trampolines_share(shared, &module->config) ? shared : NULL;
+}
+
 const struct mt_trampolines *mt_calls_trampoline_at(const struct mt_calls_module *module,
 						    uint64_t address, uint32_t *at)
 {
+	if (address - module->room < module->shared_bytes) {
+		*at = (uint32_t)(address - module->room);
+		return shared_again(module);
+	}
 	ssize_t patch = patch_of_offset(module, address - module->room);
 
 	if (patch < 0)

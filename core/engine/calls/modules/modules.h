@@ -78,7 +78,8 @@ uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t pa
  * call.  NULL: it has none, or without memory. */
 const struct mt_trampolines *mt_calls_trampoline_again(const struct mt_calls_module *module,
 						       size_t patch);
-/* The same of the trampoline that holds an address in the process, at *AT in it. */
+/* The same of the trampoline that holds an address in the process, or of what they share, at *AT in
+ * it. */
 const struct mt_trampolines *mt_calls_trampoline_at(const struct mt_calls_module *module,
 						    uint64_t address, uint32_t *at);
 /* Its row there; NULL: none. */

@@ -83,7 +83,8 @@ struct mt_calls_module {
 	bool has_tables;                    /* the image has: they are fixed for the room */
 	uint64_t room;                      /* address of the image */
 	uint64_t room_bytes;                /* 0: none */
-	uint64_t code_bytes;                /* of the trampolines, with which it begins */
+	uint64_t code_bytes;                /* of the trampolines, with which it begins, */
+	uint64_t shared_bytes;              /* and of what they share */
 	bool outlives_us;                   /* the process: trampolines look at the alive word */
 	struct mt_trampoline_config config; /* of the trampolines */
 	uint8_t *levels;                    /* of each patch: see order.c; NULL: not needed yet */

@@ -180,6 +180,12 @@ static void put_original(struct builder *to, uint64_t original)
 	put(to, &original, sizeof(original));
 }
 
+/* The code that trampolines share was called. */
+static void put_returned(struct builder *to)
+{
+	put_bytes(to, DW_CFA_offset | RETURN_ADDRESS, 1);
+}
+
 /* The pushes begin below the red zone, if it was stepped over. */
 static void put_saved(struct builder *to, const struct mt_trampoline_row *row, uint8_t before)
 {
@@ -224,6 +230,8 @@ static void put_trampoline(struct builder *to, uint32_t offset, uint32_t end)
 	struct mt_trampoline_row before = {.offset = offset};
 	size_t start = begin_fde(to, to->config->code + offset, end - offset, false);
 
+	if (row && row->phase == MT_PHASE_SHARED)
+		put_returned(to);
 	for (; row && row <= last && row->offset < end; row++) {
 		/* Of several at one place the last one holds. */
 		if (row < last && row[1].offset == row->offset)

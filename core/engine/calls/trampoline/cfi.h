@@ -4,7 +4,8 @@
  *
  * A trampoline is to an unwinder what a signal's frame is: it interrupted the function at the
  * original address, whose registers are all to be had.  So is a hole, the long jump on the way from
- * a patch to its trampoline.
+ * a patch to its trampoline.  What trampolines share is a function that one of them has called, but
+ * for an unwinder's look at where it returns to, which is that very instruction.
  *
  * Sources: DWARF 5, 6.4; LSB Core, "Exception Frames" (augmentation zRS: encoded addresses, signal
  * frames); "The .eh_frame_hdr section". */
@@ -22,7 +23,8 @@ struct mt_cfi_hole {
 struct mt_cfi_config {
 	uint64_t code;    /* of the trampolines' first byte */
 	uint64_t address; /* where the image will lie: a multiple of 8 behind the trampolines */
-	const uint32_t *parts; /* where each trampoline begins, up to the next one; by offset */
+	const uint32_t *parts; /* where each trampoline, and what they share, begins, up to the
+				* next one; by offset */
 	size_t part_count;
 	const struct mt_cfi_hole *holes; /* by address */
 	size_t hole_count;

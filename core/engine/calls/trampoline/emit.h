@@ -24,7 +24,7 @@ struct mt_emitter {
 	struct mt_trampoline_row row; /* what holds for the code that comes next */
 	bool failed;
 	bool cannot_move;
-	/* Jumps out of line that wait for their code. */
+	/* Jumps out of line that wait for their call of what is shared. */
 	struct {
 		size_t at; /* of the rel32 */
 		size_t back;
@@ -113,6 +113,8 @@ void mt_emit_event(struct mt_emitter *to, const struct mt_patch *patch, uint64_t
 		   uint32_t site, enum mt_recorded what);
 /* Out of line: what a slot jumps to that would have been a line's first. */
 void mt_emit_line_stamp(struct mt_emitter *to, size_t index);
+/* What that calls. */
+void mt_emit_shared(struct mt_emitter *to);
 
 /* displaced.c */
 /* The patch's own bytes FROM, and the events of returns among them, of which the first is SITE; and

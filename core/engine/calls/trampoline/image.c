@@ -7,7 +7,7 @@
 
 #define PAGE 4096u
 /* Of a trampoline, as a rule: for a first guess. */
-#define USUAL_BYTES 128
+#define USUAL_BYTES 96
 #define USUAL_ROWS  15
 #define REACH       0x7fffffffull
 #define MOST_BYTES  (1ull << 31)
@@ -68,6 +68,9 @@ static struct mt_error *make_trampolines(struct making *making)
 	    mt_array_reserve(&image->offsets, count + 1))
 		return mt_error_no_memory();
 	image->offsets.count = count;
+	if (mt_trampolines_share(&making->trampolines, &making->trampoline_config))
+		return mt_error_no_memory();
+	image->shared_bytes = (uint32_t)making->trampolines.code.count;
 	for (size_t i = 0; i < count; i++)
 		mt_try(make_trampoline(making, i));
 	if (mt_trampolines_link(&making->trampolines, &making->trampoline_config, making->plan,
@@ -85,6 +88,8 @@ static int compare_hole(const void *left, const void *right)
 
 static int collect(struct making *making)
 {
+	if (making->image->shared_bytes && mt_array_push(&making->parts, 0u))
+		return -1;
 	for (size_t i = 0; i < making->plan->patches.count; i++) {
 		const struct mt_patch *patch = &making->plan->patches.items[i];
 		struct mt_cfi_hole hole = {patch->hole, patch->address};
@@ -167,6 +172,7 @@ struct mt_error *mt_image_make(const struct mt_plan *plan, const struct mt_image
 	    .trampoline_config =
 		{
 		    .address = config->base,
+		    .shared = config->base,
 		    .ring_bytes = config->ring_bytes,
 		    .alive = config->outlives_us,
 		    .stamps = config->stamps,

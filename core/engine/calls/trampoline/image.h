@@ -18,11 +18,12 @@
 struct mt_image {
 	MT_ARRAY(uint8_t) bytes;
 	MT_ARRAY(uint32_t)
-	offsets;             /* of each patch's trampoline; MT_TRAMPOLINE_NONE: it has none */
-	uint32_t code_bytes; /* of the trampolines, with which the image begins */
-	uint32_t spare;      /* offset of the spare page */
-	uint32_t table;      /* of the search table */
-	uint32_t holes;      /* of the addresses of holes, up to the end */
+	offsets;               /* of each patch's trampoline; MT_TRAMPOLINE_NONE: it has none */
+	uint32_t code_bytes;   /* of the trampolines, with which the image begins, */
+	uint32_t shared_bytes; /* and of what they share, with which these begin */
+	uint32_t spare;        /* offset of the spare page */
+	uint32_t table;        /* of the search table */
+	uint32_t holes;        /* of the addresses of holes, up to the end */
 	uint32_t part_count, hole_count;
 	uint64_t base;       /* the image was made as if it lay at this address of the file */
 	uint32_t first_site; /* and as if its sites were numbered from here on */

@@ -11,7 +11,7 @@ _Static_assert(PARTS <= MT_KEPT_MOST_PARTS, "kept.h");
 struct numbers {
 	uint32_t code_bytes, spare, table, holes, part_count, hole_count, first_site;
 	uint32_t code_fixes[MT_FIX_KINDS];
-	uint64_t base, low, high;
+	uint64_t base, low, high, shared_bytes;
 };
 
 struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_kept_key *key,
@@ -19,6 +19,7 @@ struct mt_error *mt_image_store(const struct mt_image *image, const struct mt_ke
 {
 	struct numbers numbers = {
 	    .code_bytes = image->code_bytes,
+	    .shared_bytes = image->shared_bytes,
 	    .spare = image->spare,
 	    .table = image->table,
 	    .holes = image->holes,
@@ -69,11 +70,12 @@ static bool are_fixes_sound(const struct mt_image *image)
 	return true;
 }
 
-/* As mt_image_make() leaves it: trampolines in the order of their patches. */
+/* As mt_image_make() leaves it: trampolines in the order of their patches, behind what they share.
+ */
 static bool is_sound(const struct mt_plan *plan, const struct mt_image *image)
 {
 	uint64_t table_bytes = 12 + 8 * ((uint64_t)image->part_count + image->hole_count);
-	uint64_t next = 0, parts = 0;
+	uint64_t next = image->shared_bytes, parts = image->shared_bytes != 0;
 
 	if (image->offsets.count != plan->patches.count || image->code_bytes > image->spare ||
 	    image->spare % 4096 || image->table != (uint64_t)image->spare + MT_IMAGE_SPARE_BYTES ||
@@ -119,6 +121,7 @@ bool mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, co
 		image->code_fixes[kind] = numbers.code_fixes[kind];
 	}
 	image->code_bytes = numbers.code_bytes;
+	image->shared_bytes = (uint32_t)numbers.shared_bytes;
 	image->spare = numbers.spare;
 	image->table = numbers.table;
 	image->holes = numbers.holes;

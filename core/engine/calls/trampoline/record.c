@@ -15,7 +15,7 @@ static void push_rax(struct mt_emitter *to)
 	move_stack(to, 8, MT_SAVED_RAX);
 }
 
-/* In a line's stamp they may lie there already, with the program's values. */
+/* Where a line is stamped they may lie there already, with the program's values. */
 static void push_rdx_rcx(struct mt_emitter *to)
 {
 	uint8_t saved = to->row.saved;
@@ -149,16 +149,42 @@ static void clear_other_slot(struct mt_emitter *to)
 	mt_emit(to, 0x89, 0xc8); /* mov eax, ecx */
 }
 
+/* Who has two slots calls it so far behind its beginning. */
+#define SHARED_TWO_SLOTS 4
+
+/* A call rather than a jump: no register is free for the way back. */
 void mt_emit_line_stamp(struct mt_emitter *to, size_t index)
 {
-	uint8_t saved = to->stamps[index].row.saved;
+	const uint64_t shared =
+	    to->config->shared + (to->stamps[index].two_slots ? SHARED_TWO_SLOTS : 0);
 
 	to->row = to->stamps[index].row;
 	mt_emit_row(to);
 	mt_emit_link(to, to->stamps[index].at, to->out->code.count);
+	mt_emit(to, 0xe8); /* call shared */
+	mt_emit_imm32(to, (uint32_t)(shared - (mt_emit_here(to) + 4)));
+	move_slots(to, 0, MT_SLOT_RAX);
+	mt_emit(to, 0xe9); /* jmp again */
+	mt_emit_imm32(to, 0);
+	mt_emit_link(to, to->out->code.count - 4, to->stamps[index].back);
+}
+
+void mt_emit_shared(struct mt_emitter *to)
+{
+	to->row = (struct mt_trampoline_row){
+	    .phase = MT_PHASE_SHARED, .below = 8, .reserved = 1, .slot = MT_SLOT_RAX};
+	mt_emit_row(to);
 	push_rdx_rcx(to);
-	if (to->stamps[index].two_slots)
-		clear_other_slot(to);
+	mt_emit(to, 0xeb, 0); /* jmp stamp */
+	const size_t ahead = to->out->code.count;
+	to->row.below = 8;
+	to->row.saved = 0;
+	move_slots(to, 2, MT_SLOT_BEFORE_RAX);
+	push_rdx_rcx(to);
+	clear_other_slot(to);
+	move_slots(to, 1, MT_SLOT_RAX);
+	if (!to->failed)
+		to->out->code.items[ahead - 1] = (uint8_t)(to->out->code.count - ahead);
 	locate(to);
 	mt_emit(to, 0x48, 0x89, 0xc1); /* mov rcx, rax */
 	move_slots(to, 1, MT_SLOT_RCX);
@@ -167,10 +193,8 @@ void mt_emit_line_stamp(struct mt_emitter *to, size_t index)
 	mt_emit(to, 0x48, 0x09, 0xc2);       /* or rdx, rax */
 	mt_emit(to, 0x48, 0x89, 0x11);       /* mov [rcx], rdx */
 	move_slots(to, 0, MT_SLOT_RCX);
-	pop_rcx_rdx(to, saved);
-	mt_emit(to, 0xe9); /* jmp again */
-	mt_emit_imm32(to, 0);
-	mt_emit_link(to, to->out->code.count - 4, to->stamps[index].back);
+	pop_rcx_rdx(to, 0);
+	mt_emit(to, 0xc3); /* ret */
 }
 
 static void record_sampled(struct mt_emitter *to, uint32_t site)

@@ -21,6 +21,16 @@ static void keep_reach(const struct mt_emitter *to)
 		fixes->high = to->high;
 }
 
+int mt_trampolines_share(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config)
+{
+	struct mt_emitter to = {.out = trampolines, .config = config};
+
+	if (config->stamps == MT_RING_SAMPLED)
+		mt_emit_shared(&to);
+	return to.failed ? -1 : 0;
+}
+
 int mt_trampoline_append(struct mt_trampolines *trampolines,
 			 const struct mt_trampoline_config *config, const struct mt_patch *patch,
 			 const uint8_t *from, uint32_t site)

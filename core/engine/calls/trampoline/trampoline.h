@@ -3,8 +3,9 @@
  *
  * A trampoline keeps every register (with -fipa-ra a caller may know that its callee leaves even
  * scratch registers alone); flags are dead at a function's entry and at its return, and only there
- * does it record.  It never leaves a return address of its own on the stack: a displaced call
- * pushes the address that the original would have pushed, and jumps. */
+ * does it record.  It never leaves a return address of its own on the stack for the program's code:
+ * a displaced call pushes the address that the original would have pushed, and jumps.  What is rare
+ * is shared by the trampolines of a module, which call it: each would be twice as long. */
 #ifndef MT_ENGINE_CALLS_TRAMPOLINE_TRAMPOLINE_H
 #define MT_ENGINE_CALLS_TRAMPOLINE_TRAMPOLINE_H
 
@@ -41,6 +42,9 @@ enum mt_trampoline_phase {
 	MT_PHASE_RECORDING, /* the event at `original` is not yet whole in the ring */
 	MT_PHASE_RECORDED,  /* it is; registers are still to be restored */
 	MT_PHASE_DISPLACED, /* a copy of the instruction at `original` */
+	/* In the code that trampolines share, which one of them has called: `below` and `saved` are
+	 * from the call on, and the address that it returns to lies where rax would. */
+	MT_PHASE_SHARED,
 };
 
 enum mt_slot_place {
@@ -72,6 +76,7 @@ struct mt_fixes {
 
 struct mt_trampoline_config {
 	uint64_t address;    /* where code[0] will lie in the process */
+	uint64_t shared;     /* where the code that trampolines share does */
 	uint64_t bias;       /* process address of the text = plan's address + bias */
 	uint32_t ring_bytes; /* 2^n, 4 KiB to 1 GiB */
 	uint64_t alive;      /* of a word whose low 30 bits are 0 when nobody reads the ring any
@@ -81,6 +86,10 @@ struct mt_trampoline_config {
 	struct mt_fixes *fixes; /* to be added to; NULL: they are not needed */
 };
 
+/* Appends the code that trampolines share, if there is any: the stamp of a ring's line, which one
+ * event in twenty takes.  Returns 0; -1 without memory. */
+int mt_trampolines_share(struct mt_trampolines *trampolines,
+			 const struct mt_trampoline_config *config);
 /* Append the trampoline of a patch.  `bytes` are the patch's original ones; `site` is the number of
  * its first event: an entry's, then its returns' in their order.  Returns 0; -1 without memory; -2
  * when a displaced instruction cannot run elsewhere (nothing was appended). */
