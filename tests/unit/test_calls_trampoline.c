@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <ucontext.h>
 
 #include <cmocka.h>
 
+#include "stepped_ring.h"
 #include "trampoline_world.h"
 
 /* The sampled events in the ring, without the lines' stamps, and with their sites' numbers. */
@@ -365,6 +367,53 @@ static void test_signals_lose_nothing(void **state)
 	world_end(&world);
 }
 
+/* A program that steps through itself, with a handler that is recorded: between a line's stamp and
+ * the event, too, so that the event may find itself at the beginning of a line once more.  That
+ * must not go on for ever, unless the handler fills whole lines, as ten calls do. */
+#define MOST_OWN_STEPS 20000
+
+static int handler_calls, own_steps;
+
+static void on_own_step(int signal, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)signal;
+	(void)info;
+	for (int i = 0; i < handler_calls; i++)
+		call(storm_world, storm_function, i, 1);
+	if (++own_steps == MOST_OWN_STEPS)
+		registers[REG_EFL] &= ~TRAP_FLAG;
+}
+
+static void test_own_steps_end(void **state)
+{
+	struct world world = world_make(MT_RING_SAMPLED);
+	const struct sigaction action = {.sa_sigaction = on_own_step, .sa_flags = SA_SIGINFO};
+	struct sigaction old;
+	uint64_t f = function(&world, ADD_BODY);
+
+	(void)state;
+	storm_world = &world;
+	storm_function = function(&world, ADD_BODY);
+	patch(&world, f, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 1);
+	patch(&world, storm_function, 6, MT_PATCH_ENTRY | MT_PATCH_RETURN, 3);
+	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+	for (handler_calls = 1; handler_calls < 40; handler_calls++)
+		for (uint64_t at = 0; at < MT_RING_LINE_BYTES && handler_calls % 10; at += SLOT) {
+			position.written = RING_BYTES + at;
+			own_steps = 0;
+			step_on();
+			call(&world, f, 1, 1);
+			__asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $~0x100, (%%rsp); "
+					 "popfq; lea 128(%%rsp), %%rsp" ::
+					     : "memory", "cc");
+			assert_in_range(own_steps, 10, MOST_OWN_STEPS - 1);
+		}
+	assert_int_equal(sigaction(SIGTRAP, &old, NULL), 0);
+	world_end(&world);
+}
+
 static void test_rows(void **state)
 {
 	struct world world = world_make(MT_RING_SAMPLED);
@@ -527,6 +576,7 @@ int main(void)
 	    cmocka_unit_test(test_jrcxz),
 	    cmocka_unit_test(test_what_cannot_move),
 	    cmocka_unit_test(test_signals_lose_nothing),
+	    cmocka_unit_test(test_own_steps_end),
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_the_way_back),
 	};
