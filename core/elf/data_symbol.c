@@ -11,7 +11,7 @@ static bool is_named(const char *raw, const char *name)
 {
 	mt_auto(mt_str) struct mt_str clear = {0};
 
-	if (!raw || !*raw)
+	if (!*raw)
 		return false;
 	if (strcmp(raw, name) == 0)
 		return true;
@@ -22,44 +22,77 @@ static bool is_named(const char *raw, const char *name)
 	       strcmp(clear.text, name) == 0;
 }
 
-static bool is_variable(const GElf_Sym *symbol)
+static bool is_variable(unsigned type)
 {
-	unsigned type = GELF_ST_TYPE(symbol->st_info);
-
-	return symbol->st_shndx != SHN_UNDEF &&
-	       (type == STT_OBJECT || type == STT_TLS || type == STT_COMMON);
+	return type == STT_OBJECT || type == STT_TLS || type == STT_COMMON;
 }
 
-static bool find_in(Elf *elf, unsigned type, const char *name, struct mt_data_symbol *out)
+static bool is_function(unsigned type)
+{
+	return type == STT_FUNC;
+}
+
+/* NUL-terminated, whatever is in it. */
+static const Elf_Data *names_of(Elf *elf, const struct mt_section *table)
+{
+	const Elf_Data *names = elf_getdata(elf_getscn(elf, table->header.sh_link), NULL);
+
+	return names && names->d_buf && names->d_size &&
+		       !((const char *)names->d_buf)[names->d_size - 1]
+		   ? names
+		   : NULL;
+}
+
+/* All are looked at for each file that a program maps: by libelf's calls for one it takes five
+ * times as long. */
+static bool find_in(Elf *elf, unsigned kind, bool (*is_wanted)(unsigned type), const char *name,
+		    struct mt_data_symbol *out)
 {
 	struct mt_section table;
 
-	if (!elf || !mt_section_find_type(elf, type, &table) || !table.data->d_buf)
+	if (!elf || gelf_getclass(elf) != ELFCLASS64 || !mt_section_find_type(elf, kind, &table) ||
+	    !table.data->d_buf)
 		return false;
-	size_t count = table.data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-	for (size_t i = 1; i < count; i++) {
-		GElf_Sym symbol;
+	const Elf_Data *names = names_of(elf, &table);
+	const uint8_t *at = table.data->d_buf;
+	for (size_t left = table.data->d_size; names && left >= sizeof(Elf64_Sym);
+	     at += sizeof(Elf64_Sym), left -= sizeof(Elf64_Sym)) {
+		Elf64_Sym symbol;
 
-		if (!gelf_getsym(table.data, (int)i, &symbol))
-			break;
-		if (!is_variable(&symbol) ||
-		    !is_named(elf_strptr(elf, table.header.sh_link, symbol.st_name), name))
+		memcpy(&symbol, at, sizeof(symbol));
+		const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+		if (!is_wanted(type) || symbol.st_shndx == SHN_UNDEF ||
+		    symbol.st_name >= names->d_size ||
+		    !is_named((const char *)names->d_buf + symbol.st_name, name))
 			continue;
 		*out = (struct mt_data_symbol){
 		    .address = symbol.st_value,
 		    .size = symbol.st_size,
-		    .thread_local = GELF_ST_TYPE(symbol.st_info) == STT_TLS,
+		    .thread_local = type == STT_TLS,
 		};
 		return true;
 	}
 	return false;
 }
 
+static bool find(struct mt_objfile *objfile, bool (*is_wanted)(unsigned type), const char *name,
+		 struct mt_data_symbol *out)
+{
+	mt_objfile_seek_debug(objfile);
+	return find_in(objfile->main.elf, SHT_SYMTAB, is_wanted, name, out) ||
+	       find_in(objfile->debug.elf, SHT_SYMTAB, is_wanted, name, out) ||
+	       find_in(objfile->main.elf, SHT_DYNSYM, is_wanted, name, out);
+}
+
 bool mt_objfile_find_data_symbol(struct mt_objfile *objfile, const char *name,
 				 struct mt_data_symbol *out)
 {
-	mt_objfile_seek_debug(objfile);
-	return find_in(objfile->main.elf, SHT_SYMTAB, name, out) ||
-	       find_in(objfile->debug.elf, SHT_SYMTAB, name, out) ||
-	       find_in(objfile->main.elf, SHT_DYNSYM, name, out);
+	return find(objfile, is_variable, name, out);
+}
+
+uint64_t mt_objfile_find_function_symbol(struct mt_objfile *objfile, const char *name)
+{
+	struct mt_data_symbol symbol;
+
+	return find(objfile, is_function, name, &symbol) ? symbol.address : 0;
 }

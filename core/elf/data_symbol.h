@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Variables by their names, as symbol tables have them. */
+/* Variables by their names, as symbol tables have them; and functions, where the sorting of all
+ * names (objfile.h) would take longer than all else. */
 #ifndef MT_ELF_DATA_SYMBOL_H
 #define MT_ELF_DATA_SYMBOL_H
 
@@ -14,5 +15,7 @@ struct mt_data_symbol {
 /* NAME is the raw or the demangled one.  False: there is none. */
 bool mt_objfile_find_data_symbol(struct mt_objfile *objfile, const char *name,
 				 struct mt_data_symbol *out);
+/* The address in the file of the function with that raw name; 0: there is none. */
+uint64_t mt_objfile_find_function_symbol(struct mt_objfile *objfile, const char *name);
 
 #endif

@@ -49,12 +49,6 @@ static struct mt_error *add(struct mt_session *session, struct mt_session_trigge
 	return mt_error_no_memory();
 }
 
-static void found_loop(void *context, uint64_t address, const char *name)
-{
-	(void)name;
-	*(uint64_t *)context = address;
-}
-
 struct mt_error *mt_session_see_python(struct mt_session *session,
 				       struct mt_session_process *process,
 				       struct mt_objfile *objfile, const struct mt_map *map)
@@ -63,14 +57,14 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	static const struct mt_session_trigger end = {
 	    .text = MT_PYTHON_END, .option = OPTION, .words = MT_WORDS_PYTHON_ENDS};
 	struct mt_python_memory memory;
-	uint64_t loop = 0, address;
+	uint64_t loop, address;
 	bool is_new = true;
 
 	if (!breaks || !breaks->measures || session->options->no_open_args ||
 	    !mt_session_may_have_python(objfile) ||
 	    !mt_objfile_offset_to_address(objfile, map->offset, &address))
 		return NULL;
-	mt_objfile_find_name(objfile, MT_PYTHON_LOOP, found_loop, &loop);
+	loop = mt_objfile_find_function_symbol(objfile, MT_PYTHON_LOOP);
 	if (!loop)
 		return NULL;
 	loop += map->start - address;

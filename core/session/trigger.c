@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
  * has is looked for in every mapping that comes: a library may bring it. */
+#include "elf/data_symbol.h"
 #include "session/private.h"
 #include "space/location.h"
 #include "x86/insn.h"
@@ -158,7 +159,7 @@ static struct mt_error *check_instruction(const struct search *search,
 	uint64_t at = location->entry, before = at;
 	struct mt_insn insn;
 	size_t size = 0;
-	const uint8_t *bytes = at && mapping && mapping->objfile
+	const uint8_t *bytes = at && at != location->address && mapping && mapping->objfile
 				   ? mt_objfile_bytes(mapping->objfile, at - mapping->bias, &size)
 				   : NULL;
 
@@ -194,6 +195,18 @@ static struct mt_error *found_one_of_glob(void *context, uint64_t address)
 	return search->error;
 }
 
+/* Of the interpreter of Python, which people do not name. */
+static struct mt_error *find_python(struct search *search, const char *name)
+{
+	const struct mt_mapping *mapping = search->mapping;
+	const uint64_t address = mt_objfile_find_function_symbol(mapping->objfile, name);
+
+	if (address && address + mapping->bias >= mapping->start &&
+	    address + mapping->bias < mapping->end)
+		add_site(search, address + mapping->bias, true);
+	return search->error;
+}
+
 static struct mt_error *find_one(struct search *search)
 {
 	const struct mt_location_options options = {
@@ -203,6 +216,8 @@ static struct mt_error *find_one(struct search *search)
 	const char *text = search->is_begin ? trigger->spec.begin : trigger->spec.location;
 	struct mt_locations locations;
 
+	if (trigger->words >= MT_WORDS_PYTHON)
+		return find_python(search, text);
 	if (trigger->is_glob)
 		return mt_session_each_of_glob(search->space, search->mapping, trigger,
 					       found_one_of_glob, search);

@@ -51,6 +51,10 @@ class Dump:
         [rows] = self.run([("name", name)])
         return [int(row[0], 16) for row in rows]
 
+    def function_symbol(self, name):
+        [rows] = self.run([("function", name)])
+        return int(rows[0][0], 16)
+
     def line(self, file, line):
         [rows] = self.run([("line", file, line)])
         return [(int(row[0], 16), int(row[1])) for row in rows]

@@ -48,6 +48,24 @@ def test_aliases_come_once(dump):
     assert len(found) == len(set(found)) <= 2
 
 
+@pytest.mark.parametrize("stripped", [False, True])
+def test_functions_as_the_symbol_table_has_them(dump, compile, tool, tmp_path, stripped):
+    library, bare = compile("inlines.cpp", "-O1", "-shared", "-fPIC"), tmp_path / "bare.so"
+    symbols = [line.split() for line in tool("nm", "-D", library).splitlines()]
+    if stripped:
+        tool("strip", "-o", bare, library)
+    ours = dump(bare if stripped else library)
+    functions = {words[2]: int(words[0], 16) for words in symbols if words[-2] in "TW"
+                 and len(words) == 3}
+    assert "main" in functions and "_ZN2ns1fEi" in functions
+    for name, address in functions.items():
+        assert ours.function_symbol(name) == address
+    others = [words[-1] for words in symbols if words[-2] in "UVDB"]
+    assert others
+    for name in [*others, "ns::f", "mai", "main2"]:
+        assert ours.function_symbol(name.split("@")[0]) == 0
+
+
 @pytest.mark.parametrize("optimize", ["-O0", "-O1"])
 @pytest.mark.parametrize("text", ["return a * 3 + 1", "values.push_back", "words[word]++",
                                   "counter.add(argv[i])", "return 1;"])
