@@ -24,9 +24,13 @@ void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_
 }
 
 /* As much of it as lies in the piece. */
-static void put(const struct mt_calls_piece *piece, uint64_t at, const uint8_t *bytes,
-		size_t length)
+static inline void put(const struct mt_calls_piece *piece, uint64_t at, const uint8_t *bytes,
+		       size_t length)
 {
+	if (mt_calls_piece_holds(piece, at, length)) {
+		memcpy(piece->bytes + (at - piece->start), bytes, length);
+		return;
+	}
 	for (size_t i = 0; i < length; i++)
 		if (at + i - piece->start < piece->size)
 			piece->bytes[at + i - piece->start] = bytes[i];
@@ -78,10 +82,13 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 	uint8_t dead[MT_PATCH_MAX_BYTES];
 
 	memset(dead, INT3, sizeof(dead));
-	for (size_t i = first; i < end; i++)
-		if (mt_calls_is_on(place, i))
-			put(piece, mt_calls_patch_address(module, i), dead,
-			    plan->patches.items[i].length);
+	for (size_t i = first; i < end; i++) {
+		const struct mt_patch *patch = &plan->patches.items[i];
+
+		if (mt_calls_is_on(place, i) &&
+		    patch->length > (patch->hole ? MT_PATCH_SHORT_BYTES : MT_PATCH_JUMP_BYTES))
+			put(piece, mt_calls_patch_address(module, i), dead, patch->length);
+	}
 	for (size_t i = first; i < end; i++)
 		if (mt_calls_is_on(place, i))
 			put_jump(space, module, i, piece);

@@ -232,6 +232,24 @@ bool mt_calls_is_covered(const struct mt_calls_space *space, uint64_t address)
 	return is_among(&space->covered, address);
 }
 
+static bool meets(const struct mt_calls_module *module, uint64_t start, uint64_t end)
+{
+	return start + module->bias < module->end && end + module->bias > module->start;
+}
+
+/* Neither it nor what depends on it (mt_plan_each_dependent()) lies in the mapping: a file may have
+ * several with code. */
+static bool is_apart(const struct mt_calls_module *module, const struct mt_patch *patch)
+{
+	const struct mt_plan_function *function =
+	    &module->file->plan->functions.items[patch->function];
+
+	return !meets(module, patch->address - MT_CALLS_NEAR,
+		      patch->address + patch->length + MT_CALLS_NEAR) &&
+	       !meets(module, function->start, function->end) &&
+	       !(patch->redirect && meets(module, patch->redirect, patch->redirect + 1));
+}
+
 int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_space *space,
 		       struct mt_calls_place *place, const uint8_t *memory, bool first)
 {
@@ -245,6 +263,8 @@ int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_spa
 		    is_ours && (first || !place->written[i]) && is_foreign(module, patch, memory);
 		enum mt_calls_cover cover = MT_CALLS_COVER_NONE;
 
+		if (!is_ours && !place->off[i] && is_apart(module, patch))
+			place->off[i] = MT_CALLS_OFF_ROOM;
 		if (is_off && memory)
 			cover = cover_of(engine, space, module, patch, memory);
 		if (cover == MT_CALLS_COVER_FIRST && mt_calls_cover(space, place, i))

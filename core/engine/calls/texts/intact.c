@@ -30,11 +30,6 @@ static bool begins(const uint8_t *there, uint8_t byte)
 	return *there == byte || *there == INT3;
 }
 
-bool mt_calls_piece_holds(const struct mt_calls_piece *piece, uint64_t address, size_t length)
-{
-	return address >= piece->start && address + length <= piece->start + piece->size;
-}
-
 bool mt_calls_piece_has_patch(const struct mt_calls_piece *piece,
 			      const struct mt_calls_module *module, size_t index)
 {

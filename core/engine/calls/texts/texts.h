@@ -16,6 +16,11 @@ struct mt_calls_piece {
 	size_t size;
 	uint8_t *bytes;
 };
+static inline bool mt_calls_piece_holds(const struct mt_calls_piece *piece, uint64_t address,
+					size_t length)
+{
+	return address >= piece->start && address + length <= piece->start + piece->size;
+}
 /* Put our patches and breakpoints over the program's own bytes. */
 void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
 		      const struct mt_calls_piece *piece);
@@ -117,7 +122,6 @@ bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_ca
 /* Whether one is that was put there, as far as the PIECE tells. */
 bool mt_calls_is_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
 			size_t index, const struct mt_calls_piece *piece);
-bool mt_calls_piece_holds(const struct mt_calls_piece *piece, uint64_t address, size_t length);
 bool mt_calls_piece_has_patch(const struct mt_calls_piece *piece,
 			      const struct mt_calls_module *module, size_t index);
 /* Whether that is its mapping. */
