@@ -222,17 +222,6 @@ bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
 	return fd >= 0 && all;
 }
 
-static bool stop_there(void *context, uint64_t page)
-{
-	(void)context, (void)page;
-	return false;
-}
-
-bool mt_proc_is_unwritten(pid_t pid, uint64_t start, uint64_t end)
-{
-	return mt_proc_each_written(pid, start, end, stop_there, NULL);
-}
-
 int mt_proc_share_memory(pid_t one, pid_t other)
 {
 	long order = syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0);

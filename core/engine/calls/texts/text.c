@@ -323,7 +323,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	if (space->hidden)
 		return NULL;
 	place->checked = true;
-	if (first && !space->attached && mt_calls_is_text_of_file(space, module))
+	if (first && !space->attached && mt_calls_is_text_of_file(engine, space, module))
 		return begin(engine, space, place);
 	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
 	if (!is_there)

@@ -10,11 +10,34 @@
 
 #define PAGE 4096u
 
-bool mt_calls_is_text_of_file(const struct mt_calls_space *space,
+struct look {
+	const struct mt_calls_engine *engine;
+	const struct mt_calls_space *space;
+	const struct mt_calls_module *module;
+};
+
+static bool is_page_of_file(void *context, uint64_t page)
+{
+	const struct look *look = context;
+	struct mt_target *target = look->engine->target;
+	uint8_t bytes[PAGE], clean[PAGE];
+	const struct mt_calls_piece piece = {page, PAGE, bytes};
+
+	if (!mt_calls_clean_bytes(look->module, page, clean, PAGE) ||
+	    target->ops->read(target, look->space->pid, page, bytes, PAGE) != PAGE)
+		return false;
+	mt_calls_undo_breaks(look->space, &piece);
+	return memcmp(bytes, clean, PAGE) == 0;
+}
+
+bool mt_calls_is_text_of_file(const struct mt_calls_engine *engine,
+			      const struct mt_calls_space *space,
 			      const struct mt_calls_module *module)
 {
+	struct look look = {engine, space, module};
+
 	return module->is_mapped_file && !space->inherited &&
-	       mt_proc_is_unwritten(space->pid, module->start, module->end);
+	       mt_proc_each_written(space->pid, module->start, module->end, is_page_of_file, &look);
 }
 
 static void mark(bool *pages, size_t at, size_t length)

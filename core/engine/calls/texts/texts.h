@@ -31,8 +31,9 @@ bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch);
 void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target);
 
 /* text_begin.c */
-/* Whether nothing was written into a text, by us or by others. */
-bool mt_calls_is_text_of_file(const struct mt_calls_space *space,
+/* Whether nothing was written into a text but breakpoints of ours. */
+bool mt_calls_is_text_of_file(const struct mt_calls_engine *engine,
+			      const struct mt_calls_space *space,
 			      const struct mt_calls_module *module);
 /* Write such a one for the first time, all of it at once: in a program that dies with us, and where
  * nobody runs what is there between two writes.  Errors: the target's; NO_MEMORY. */
