@@ -370,7 +370,7 @@ static void test_signals_lose_nothing(void **state)
 /* A program that steps through itself, with a handler that is recorded: between a line's stamp and
  * the event, too, so that the event may find itself at the beginning of a line once more.  That
  * must not go on for ever, unless the handler fills whole lines, as ten calls do. */
-#define MOST_OWN_STEPS 20000
+#define MOST_OWN_STEPS 100000
 
 static int handler_calls, own_steps;
 

@@ -169,14 +169,14 @@ void mt_emit_line_stamp(struct mt_emitter *to, size_t index)
 	mt_emit_link(to, to->out->code.count - 4, to->stamps[index].back);
 }
 
-/* One instruction more, or none, by what is in rax by chance.  Who steps through this with a
- * handler that records would else put the same number of slots into the ring between each stamp and
- * the next try, and might come to the beginning of a line every time.  (One whose calls fill whole
- * lines does, whatever is varied.) */
+/* One instruction more, or none as a rule, by what is in rax by chance.  Who steps through this
+ * with a handler that records would else put the same number of slots into the ring between each
+ * stamp and the next try, and might come to the beginning of a line every time.  (One whose calls
+ * fill whole lines does, whatever is varied.) */
 static void vary(struct mt_emitter *to)
 {
-	mt_emit(to, 0xf6, 0xc4, 0x01); /* test ah, 1 */
-	mt_emit(to, 0x74, 0x01);       /* jz over the next */
+	mt_emit(to, 0xf6, 0xc4, 0x3f); /* test ah, 63 */
+	mt_emit(to, 0x75, 0x01);       /* jnz over the next */
 	mt_emit(to, 0x90);             /* nop */
 }
 
