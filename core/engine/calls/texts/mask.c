@@ -269,6 +269,25 @@ static struct mt_error *hold_patch_of(void *context, uint64_t pc)
 	return NULL;
 }
 
+/* Of who is in what trampolines share: where in one of them it will be behind that. */
+static uint64_t place_of(const struct standing *standing, const struct user_regs_struct *registers)
+{
+	struct mt_target *target = standing->engine->target;
+	const struct mt_calls_place *place =
+	    mt_calls_place_of_trampoline(standing->space, registers->rip);
+	const struct mt_trampoline_row *row =
+	    place ? mt_calls_row_at(place->module, registers->rip) : NULL;
+	uint64_t returns = 0;
+
+	if (!row || row->phase != MT_PHASE_SHARED ||
+	    target->ops->read(target, standing->space->pid,
+			      registers->rsp + (uint64_t)row->below - sizeof(returns), &returns,
+			      sizeof(returns)) != sizeof(returns))
+		return registers->rip;
+	return mt_calls_place_of_trampoline(standing->space, returns) == place ? returns
+									       : registers->rip;
+}
+
 /* Calls FOUND for where threads stand, or will when a signal handler returns. */
 static struct mt_error *each_standing(struct standing *standing,
 				      struct mt_error *(*found)(void *context, uint64_t pc))
@@ -287,7 +306,7 @@ static struct mt_error *each_standing(struct standing *standing,
 		mt_error_destroy(error); /* it ended */
 		if (!is_there)
 			continue;
-		mt_try(found(standing, registers.rip));
+		mt_try(found(standing, place_of(standing, &registers)));
 		mt_try(mt_interrupted_each(target, standing->space->pid, registers.rsp, found,
 					   standing));
 	}
