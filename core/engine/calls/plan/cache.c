@@ -25,11 +25,17 @@ struct mt_error *mt_plan_store(const struct mt_plan *plan, const struct mt_kept_
 	return mt_kept_store(key, parts, PARTS, path);
 }
 
-static bool lies_in_code(const struct mt_code *code, uint64_t start, uint64_t length)
-{
-	const struct mt_code_range *range = mt_code_at(code, start);
+/* Of the file, and the range that was asked for last, in which the next patch nearly always is. */
+struct ranges {
+	const struct mt_code *code;
+	const struct mt_code_range *last;
+};
 
-	return range && length <= range->end - start;
+static bool lies_in_code(struct ranges *ranges, uint64_t start, uint64_t length)
+{
+	if (!ranges->last || start < ranges->last->start || start >= ranges->last->end)
+		ranges->last = mt_code_at(ranges->code, start);
+	return ranges->last && length <= ranges->last->end - start;
 }
 
 static unsigned events_of(const struct mt_patch *patch)
@@ -38,17 +44,17 @@ static unsigned events_of(const struct mt_patch *patch)
 	       !!(patch->flags & MT_PATCH_REDIRECT);
 }
 
-static bool is_hole_sound(const struct mt_code *code, const struct mt_patch *patch)
+static bool is_hole_sound(struct ranges *ranges, const struct mt_patch *patch)
 {
 	int64_t distance = (int64_t)(patch->hole - (patch->address + MT_PATCH_SHORT_BYTES));
 
 	if (!patch->hole)
 		return patch->length >= MT_PATCH_JUMP_BYTES;
 	return patch->length >= MT_PATCH_SHORT_BYTES && distance == (int8_t)distance &&
-	       lies_in_code(code, patch->hole, MT_PATCH_JUMP_BYTES);
+	       lies_in_code(ranges, patch->hole, MT_PATCH_JUMP_BYTES);
 }
 
-static bool is_patch_sound(const struct mt_plan *plan, const struct mt_code *code,
+static bool is_patch_sound(const struct mt_plan *plan, struct ranges *ranges,
 			   const struct mt_patch *patch)
 {
 	const unsigned flags =
@@ -58,17 +64,19 @@ static bool is_patch_sound(const struct mt_plan *plan, const struct mt_code *cod
 	       patch->function < plan->functions.count && patch->site <= plan->sites.count &&
 	       events_of(patch) <= plan->sites.count - patch->site &&
 	       patch->length <= MT_PATCH_MAX_BYTES &&
-	       lies_in_code(code, patch->address, patch->length) && is_hole_sound(code, patch) &&
-	       (!patch->redirect || lies_in_code(code, patch->redirect, 1));
+	       lies_in_code(ranges, patch->address, patch->length) &&
+	       is_hole_sound(ranges, patch) &&
+	       (!patch->redirect || lies_in_code(ranges, patch->redirect, 1));
 }
 
 /* Whoever uses it may rely on plan.h. */
 static bool is_sound(const struct mt_plan *plan, const struct mt_code *code)
 {
+	struct ranges ranges = {.code = code};
 	uint64_t end = 0;
 
 	mt_array_each (patch, &plan->patches) {
-		if (patch->address < end || !is_patch_sound(plan, code, patch))
+		if (patch->address < end || !is_patch_sound(plan, &ranges, patch))
 			return false;
 		end = patch->address + patch->length;
 	}
