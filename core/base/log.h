@@ -17,4 +17,17 @@ struct mt_log {
 void mt_log(const struct mt_log *log, enum mt_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Lines that wait, for whoever they are: a thread that is nobody's face keeps them until another
+ * tells them.  Zeroed storage has none. */
+struct mt_log_kept {
+	struct mt_log_kept_line *first, *last;
+};
+
+/* From now on this thread's lines, of all logs, go to KEPT; NULL: none does any more.  What is to
+ * be told must live until it is told; without memory lines are lost. */
+void mt_log_keep(struct mt_log_kept *kept);
+/* Tells them in their order, or does not; then there are none. */
+void mt_log_tell(struct mt_log_kept *kept);
+void mt_log_forget(struct mt_log_kept *kept);
+
 #endif

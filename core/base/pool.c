@@ -2,6 +2,8 @@
 /* One mutex guards everything but `is_cancelled`, which a running task reads when it likes. */
 #include "base/pool.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,6 +24,7 @@ struct mt_task {
 	atomic_bool is_cancelled;
 	struct mt_error *error;
 	void *result;
+	struct mt_log_kept kept; /* lines */
 };
 
 struct mt_pool {
@@ -54,7 +57,9 @@ static void *work(void *argument)
 		task->state = RUNNING;
 		pthread_cond_signal(&pool->has_room);
 		pthread_mutex_unlock(&pool->mutex);
+		mt_log_keep(&task->kept);
 		task->error = task->run(task, task->input, &task->result);
+		mt_log_keep(NULL);
 		pthread_mutex_lock(&pool->mutex);
 		task->state = DONE;
 		pthread_cond_broadcast(&pool->has_done);
@@ -79,12 +84,16 @@ static int start_threads(struct mt_pool *pool, unsigned int wanted)
 	return status;
 }
 
-struct mt_error *mt_pool_create(unsigned int threads, size_t queue_limit, struct mt_pool **out)
+unsigned int mt_pool_processors(void)
 {
 	cpu_set_t usable;
-	unsigned int processors =
-	    sched_getaffinity(0, sizeof(usable), &usable) ? 1 : (unsigned int)CPU_COUNT(&usable);
-	unsigned int wanted = threads ? threads : processors;
+
+	return sched_getaffinity(0, sizeof(usable), &usable) ? 1 : (unsigned int)CPU_COUNT(&usable);
+}
+
+struct mt_error *mt_pool_create(unsigned int threads, size_t queue_limit, struct mt_pool **out)
+{
+	unsigned int wanted = threads ? threads : mt_pool_processors();
 	struct mt_pool *pool = calloc(1, sizeof(*pool) + wanted * sizeof(pool->threads[0]));
 
 	if (!pool)
@@ -161,6 +170,10 @@ struct mt_error *mt_task_wait(struct mt_task *task, void **result)
 	struct mt_error *error = task->error;
 	if (result)
 		*result = task->result;
+	if (mt_task_is_cancelled(task))
+		mt_log_forget(&task->kept);
+	else
+		mt_log_tell(&task->kept);
 	free(task);
 	return error;
 }

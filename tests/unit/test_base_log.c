@@ -32,6 +32,29 @@ static void test_without_a_sink_nothing_happens(void **state)
 	mt_log(&log, MT_LOG_WARNING, "to nobody");
 }
 
+static void test_kept_lines_are_told_once_and_in_order(void **state)
+{
+	(void)state;
+	mt_auto(mt_str) struct mt_str one = {0}, other = {0};
+	const struct mt_log log = {keep_line, &one, MT_LOG_INFO};
+	struct mt_log_kept kept = {0};
+
+	mt_log_keep(&kept);
+	mt_log(&log, MT_LOG_DEBUG, "not this");
+	mt_log(&log, MT_LOG_INFO, "a");
+	mt_log(&(struct mt_log){keep_line, &other, MT_LOG_DEBUG}, MT_LOG_DEBUG, "b");
+	mt_log(&log, MT_LOG_WARNING, "c");
+	mt_log_keep(NULL);
+	mt_log(&log, MT_LOG_INFO, "first");
+	assert_string_equal(one.text, "1:first;");
+	assert_null(other.text);
+	mt_log_tell(&kept);
+	assert_string_equal(one.text, "1:first;1:a;2:c;");
+	assert_string_equal(other.text, "0:b;");
+	mt_log_tell(&kept);
+	assert_string_equal(one.text, "1:first;1:a;2:c;");
+}
+
 struct hook {
 	uint64_t done, total;
 	char what[32];
@@ -85,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_lines_from_the_least_level_on),
 	    cmocka_unit_test(test_without_a_sink_nothing_happens),
+	    cmocka_unit_test(test_kept_lines_are_told_once_and_in_order),
 	    cmocka_unit_test(test_progress_is_reported_then_asked),
 	    cmocka_unit_test(test_progress_hooks_are_optional),
 	};

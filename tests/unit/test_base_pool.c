@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/log.h"
 #include "base/pool.h"
 
 #include "unit.h"
@@ -248,6 +249,48 @@ static void test_workers_take_no_signals(void **state)
 	mt_pool_destroy(pool);
 }
 
+struct told {
+	pthread_t by;
+	char text[64];
+};
+
+static void tell(void *context, enum mt_log_level level, const char *text)
+{
+	struct told *told = context;
+
+	(void)level;
+	told->by = pthread_self();
+	strncat(told->text, text, sizeof(told->text) - strlen(told->text) - 1);
+}
+
+static struct mt_error *say(const struct mt_task *task, const void *input, void **result)
+{
+	(void)task;
+	(void)result;
+	mt_log(input, MT_LOG_WARNING, "said");
+	return mt_error_new(MT_ERROR_FORMAT, "and failed");
+}
+
+static void test_the_owner_tells_what_tasks_log(void **state)
+{
+	(void)state;
+	struct mt_pool *pool = NULL;
+	struct mt_task *task = NULL;
+	struct told told = {0};
+	const struct mt_log log = {tell, &told, MT_LOG_DEBUG};
+
+	assert_no_error(mt_pool_create(1, 1, &pool));
+	assert_no_error(mt_pool_submit(pool, say, &log, &task));
+	while (!mt_task_is_done(task, 1000))
+		;
+	assert_string_equal(told.text, "");
+	mt_log(&log, MT_LOG_WARNING, "before ");
+	assert_error(mt_task_wait(task, NULL), MT_ERROR_FORMAT, "and failed");
+	assert_string_equal(told.text, "before said");
+	assert_true(pthread_equal(told.by, pthread_self()));
+	mt_pool_destroy(pool);
+}
+
 static void test_one_thread_a_processor(void **state)
 {
 	(void)state;
@@ -256,6 +299,7 @@ static void test_one_thread_a_processor(void **state)
 
 	assert_int_equal(sched_getaffinity(0, sizeof(usable), &usable), 0);
 	assert_no_error(mt_pool_create(0, 1, &pool));
+	assert_int_equal(mt_pool_processors(), CPU_COUNT(&usable));
 	assert_int_equal(mt_pool_thread_count(pool), CPU_COUNT(&usable));
 	mt_pool_destroy(pool);
 	mt_pool_destroy(NULL);
@@ -272,6 +316,7 @@ int main(void)
 	    cmocka_unit_test(test_cancel_after_its_end_changes_nothing),
 	    cmocka_unit_test(test_a_full_queue_makes_wait),
 	    cmocka_unit_test(test_workers_take_no_signals),
+	    cmocka_unit_test(test_the_owner_tells_what_tasks_log),
 	    cmocka_unit_test(test_one_thread_a_processor),
 	};
 
