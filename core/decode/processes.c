@@ -34,7 +34,8 @@ static struct mt_error *epoch_begin(struct mt_processes *processes, struct mt_pr
 	mt_try(like ? mt_space_copy(like, &epoch->space)
 		    : mt_space_create(processes->files->pool, process->pid, &epoch->space));
 	mt_space_symbolizer_init(&epoch->symbolizer, epoch->space, processes->kernel,
-				 !processes->options->no_inlines, processes->call_sites);
+				 !processes->options->no_inlines, processes->call_sites,
+				 &processes->lock);
 	return NULL;
 }
 
@@ -96,23 +97,24 @@ static struct mt_process_thread *thread_find(struct mt_processes *processes, int
 
 struct mt_process_thread *mt_processes_thread(struct mt_processes *processes, int tid)
 {
+	pthread_mutex_lock(&processes->lock);
 	struct mt_process_thread *thread = thread_find(processes, tid);
+	struct mt_error *error = NULL;
 
-	if (thread && !thread->process) {
-		struct mt_error *error = process_find(processes, thread->pid, &thread->process);
-
-		mt_error_destroy(error);
-		if (error)
-			return NULL;
-	}
-	return thread;
+	if (thread && !thread->process)
+		error = process_find(processes, thread->pid, &thread->process);
+	pthread_mutex_unlock(&processes->lock);
+	mt_error_destroy(error);
+	return error ? NULL : thread;
 }
 
 const char *mt_processes_name_of(struct mt_processes *processes, const struct mt_process_thread *of)
 {
 	struct mt_process_thread *main_thread = NULL;
 
+	pthread_mutex_lock(&processes->lock);
 	HASH_FIND_INT(processes->by_tid, &of->pid, main_thread);
+	pthread_mutex_unlock(&processes->lock);
 	return main_thread ? main_thread->name : NULL;
 }
 
@@ -355,6 +357,7 @@ struct mt_error *mt_processes_create(struct mt_recording *recording,
 
 	if (!processes)
 		return mt_error_no_memory();
+	pthread_mutex_init(&processes->lock, NULL);
 	processes->recording = recording;
 	processes->options = options;
 	processes->made_here = mt_kernel_is_running(mt_recording_info(recording)->os_release);
@@ -422,6 +425,7 @@ void mt_processes_destroy(struct mt_processes *processes)
 	let_files_go(processes);
 	mt_call_sites_destroy(processes->call_sites);
 	mt_array_deinit(&processes->missing);
+	pthread_mutex_destroy(&processes->lock);
 	free(processes);
 }
 

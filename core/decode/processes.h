@@ -70,7 +70,10 @@ struct mt_error *mt_processes_create(struct mt_recording *recording,
 				     struct mt_processes **out);
 void mt_processes_destroy(struct mt_processes *processes); /* NULL is fine */
 
-/* The thread of that id, made if the sideband never named it.  NULL: no memory. */
+/* Any thread may call the next five, and ask the symbolizer of an epoch.  What they give does not
+ * change any more.
+ *
+ * The thread of that id, made if the sideband never named it.  NULL: no memory. */
 struct mt_process_thread *mt_processes_thread(struct mt_processes *processes, int tid);
 /* The name of a thread's process: its main thread's.  NULL: not known. */
 const char *mt_processes_name_of(struct mt_processes *processes,

@@ -63,17 +63,14 @@ static struct mt_error *image_add_mapping(struct mt_processes *processes, struct
 			       mapping->start);
 }
 
-struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)
+static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 {
 	char kcore[PATH_MAX];
-
-	if (epoch->image)
-		return epoch->image;
-
 	struct mt_error *error = mt_pt_image_create(processes->images, &epoch->image);
+
 	if (error) {
 		mt_error_destroy(error);
-		return NULL;
+		return;
 	}
 	for (size_t i = 0; i < mt_space_mapping_count(epoch->space); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
@@ -86,7 +83,16 @@ struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt
 		complain(processes, "[kernel]",
 			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
 					    processes->kernel));
-	return epoch->image;
+}
+
+struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)
+{
+	pthread_mutex_lock(&processes->lock);
+	if (!epoch->image)
+		make_image(processes, epoch);
+	struct mt_pt_image *image = epoch->image;
+	pthread_mutex_unlock(&processes->lock);
+	return image;
 }
 
 uint32_t mt_processes_missing_files(const struct mt_processes *processes)

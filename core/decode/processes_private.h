@@ -5,6 +5,8 @@
 #include "decode/processes.h"
 
 struct mt_processes {
+	/* Held while anything is made at its first use: threads, images, and what spaces find. */
+	pthread_mutex_t lock;
 	struct mt_recording *recording;
 	const struct mt_decode_options *options;
 	struct mt_decode_files *files;

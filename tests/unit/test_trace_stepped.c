@@ -42,6 +42,7 @@ struct stepper {
 	struct mt_space_pool *pool;
 	struct mt_space *user, *kernel;
 	struct mt_space_symbolizer symbolizer;
+	pthread_mutex_t lock; /* of its */
 	MT_ARRAY(struct mt_event) events;
 	MT_ARRAY(struct true_frame) frames;
 	stack_texts truth;
@@ -226,7 +227,8 @@ static void name_code(struct stepper *s)
 	assert_no_error(mt_space_create(s->pool, s->pid, &s->user));
 	assert_no_error(mt_space_create(s->pool, 0, &s->kernel));
 	assert_no_error(mt_proc_each_map(s->pid, on_map, s));
-	mt_space_symbolizer_init(&s->symbolizer, s->user, s->kernel, true, NULL);
+	pthread_mutex_init(&s->lock, NULL);
+	mt_space_symbolizer_init(&s->symbolizer, s->user, s->kernel, true, NULL, &s->lock);
 }
 
 /* A step is two switches between processes, which cost least on one CPU. */
