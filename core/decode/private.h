@@ -90,8 +90,9 @@ struct mt_decode_run {
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
-	struct mt_pool *ahead; /* decodes Intel PT ahead; NULL: nobody does... */
-	bool is_alone;         /* ...nor will */
+	struct mt_pool *ahead;       /* decodes Intel PT ahead; NULL: nobody does... */
+	bool is_alone;               /* ...nor will */
+	struct mt_event *made_ahead; /* the worker's: a batch in the making */
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_decode_hit) hits;
 	struct mt_recorded_values values;

@@ -135,6 +135,6 @@ struct mt_error *mt_decode_pt(struct mt_decode_run *run)
 		of_threads = of_threads && stream->tid >= 0 && stream->cpu < 0;
 	struct mt_error *error = of_threads ? decode_threads(run) : decode_cpus(run);
 	mt_pool_destroy(run->ahead);
-	run->ahead = NULL;
+	free(run->made_ahead);
 	return error;
 }

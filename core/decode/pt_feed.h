@@ -7,7 +7,8 @@
  *
  * What the two sides share:
  *	- the decoder, its stream and what it asks for (image, place) are the worker's alone;
- *	- a batch is the worker's until its task was waited for, then the owner's;
+ *	- a batch is the worker's until its task was waited for, then the owner's; it is made
+ *	  elsewhere and copied there past the caches;
  *	- threads and functions, inlined calls and lines are made when somebody asks for them first:
  *	  under the lock of struct mt_processes.  What is given out never changes;
  *	- what the worker logs the owner tells when it takes the batch, and an error comes out when
