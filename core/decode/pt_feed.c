@@ -208,8 +208,9 @@ struct mt_error *mt_pt_feed_fill(struct mt_pt_feed *feed)
 
 	mt_try(mt_progress_step(run->options->progress, "decoding", run->stats.bytes + feed->bytes,
 				run->bytes_total));
-	/* Where there are few events, nearly all of the time is the decoder's. */
-	if (!feed->is_ahead && 2 * feed->count >= MT_DECODE_BATCH && worker(run))
+	/* Where there are few events, nearly all of the time is the decoder's.  But never do two
+	 * decode at once: images are one thread's. */
+	if (!feed->is_ahead && (run->ahead || (2 * feed->count >= MT_DECODE_BATCH && worker(run))))
 		mt_try(run_ahead(feed));
 	if (feed->is_ahead) {
 		mt_try(submit(feed, feed->taken));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A feed gives the events of one AUX area, a batch at a time.
  *
- * From the second batch on a worker decodes the next ones while the owner of the run is busy with
- * this one, if the process has a second processor.  All feeds of a run have one worker, which does
- * one batch after the other, so that the events are those of a single thread, in the same batches.
+ * Behind the first batch that is half full a worker decodes the next ones while the owner of the
+ * run is busy with this one, if the process has a second processor.  From then on all feeds of the
+ * run have that worker, which does one batch after the other, so that the events are those of a
+ * single thread, in the same batches.
  *
  * What the two sides share:
  *	- the decoder, its stream and what it asks for (image, place) are the worker's alone;

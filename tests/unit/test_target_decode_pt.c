@@ -316,7 +316,9 @@ static void make(struct made *made)
 static unsigned processors;
 static unsigned pools, pools_ended; /* that were made; that are gone, with their threads */
 static atomic_uint batches;         /* that were begun */
-static int unmappable;              /* the so many-th piece cannot be; 0: all can */
+static pthread_t owner;
+static atomic_bool owner_too; /* decoded, while there was a worker: two at once */
+static int unmappable;        /* the so many-th piece cannot be; 0: all can */
 
 unsigned __wrap_mt_pool_processors(void);
 unsigned __wrap_mt_pool_processors(void)
@@ -349,6 +351,7 @@ struct mt_error *__wrap_mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct
 					   size_t capacity, size_t *count)
 {
 	batches++;
+	owner_too = owner_too || (pools && pthread_equal(pthread_self(), owner));
 	return __real_mt_pt_decoder_next(decoder, events, capacity, count);
 }
 
@@ -375,14 +378,13 @@ struct outcome {
 	unsigned steps; /* of progress */
 	unsigned stop_at;
 	unsigned feeds;
-	pthread_t owner;
 };
 
 static void hear_line(void *context, enum mt_log_level level, const char *text)
 {
 	struct outcome *outcome = context;
 
-	assert_true(pthread_equal(outcome->owner, pthread_self()));
+	assert_true(pthread_equal(owner, pthread_self()));
 	mt_str_appendf(&outcome->said, "%d:%s\n", (int)level, text);
 }
 
@@ -391,7 +393,7 @@ static void hear_progress(void *context, const char *what, uint64_t done, uint64
 {
 	struct outcome *outcome = context;
 
-	assert_true(pthread_equal(outcome->owner, pthread_self()));
+	assert_true(pthread_equal(owner, pthread_self()));
 	mt_str_appendf(&outcome->said, "%s %llu of %llu\n", what, (unsigned long long)done,
 		       (unsigned long long)total);
 	assert_in_range(batches, outcome->steps,
@@ -420,7 +422,8 @@ static void decode(const struct made *made, unsigned on, struct outcome *outcome
 	processors = on;
 	pools = pools_ended = 0;
 	batches = 0;
-	outcome->owner = pthread_self();
+	owner_too = false;
+	owner = pthread_self();
 	outcome->feeds = made->by_cpus ? THREADS - 1 : THREADS;
 	assert_no_error(mt_recording_open(made->path, NULL, &recording));
 	assert_no_error(mt_trace_writer_create(path, "fxt", NULL, &writer));
@@ -435,6 +438,7 @@ static void decode(const struct made *made, unsigned on, struct outcome *outcome
 	assert_non_null(outcome->bytes);
 	assert_int_equal(pools, on > 1);
 	assert_int_equal(pools_ended, pools);
+	assert_false(owner_too);
 	remove_path(path);
 }
 
