@@ -30,13 +30,24 @@ static struct mt_error *check_recorded(const struct mt_live_debugger *debugger,
 			    "nothing was recorded yet (\"mtrace start\", then run the program)");
 }
 
+/* The thread that is looked at: the one that crashed, if any has; 0: none, or it runs. */
+static pid_t standing(const struct mt_live_debugger *debugger, const struct mt_live *live)
+{
+	if (live->crash_lwp)
+		return live->crash_lwp;
+	return live->state == MT_LIVE_HIDDEN && live->pid == debugger->ops->pid(debugger->context)
+		   ? debugger->ops->lwp(debugger->context)
+		   : 0;
+}
+
 struct mt_error *mt_live_copy(const struct mt_live_debugger *debugger, const struct mt_live *live,
 			      const char *path, struct mt_recording **out)
 {
 	if (path)
 		mt_try(check_name(path));
 	mt_try(check_recorded(debugger, live));
-	return mt_session_copy(live->session, path, 0, live->crash_lwp, out);
+	return mt_session_copy(live->session, path, 0, standing(debugger, live), live->crash_lwp,
+			       out);
 }
 
 struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const struct mt_live *live,
@@ -124,7 +135,8 @@ static struct mt_error *write_timeline(const struct mt_live_debugger *debugger,
 	timeline.files = &live->files;
 	mt_try(check_name(path));
 	mt_try(mt_trace_writer_check(path, NULL));
-	mt_try(mt_session_copy(live->session, NULL, number, live->crash_lwp, recording));
+	mt_try(mt_session_copy(live->session, NULL, number, standing(debugger, live),
+			       live->crash_lwp, recording));
 	return mt_timeline_write(debugger->log, debugger->progress, *recording, &timeline, &stats);
 }
 

@@ -150,7 +150,7 @@ struct mt_error *mt_session_end_standing(struct mt_session *session, pid_t pid, 
 }
 
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
-				 pid_t dying, struct mt_recording **out)
+				 pid_t standing, bool is_dying, struct mt_recording **out)
 {
 	struct mt_recording_writer *writer = NULL;
 
@@ -159,7 +159,8 @@ struct mt_error *mt_session_copy(struct mt_session *session, const char *path, u
 	mt_try(mt_session_drain(session));
 	mt_try(mt_recording_writer_copy(session->writer, path, &writer));
 	struct mt_error *error =
-	    dying ? mt_session_put_open_calls(session, dying, number, writer) : NULL;
+	    standing ? mt_session_put_open_calls(session, standing, is_dying, number, writer)
+		     : NULL;
 	if (!error)
 		error = mt_session_read_rings(session, 0, number, writer);
 	if (!error)

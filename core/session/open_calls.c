@@ -22,6 +22,7 @@ struct walk {
 	struct mt_session *session;
 	struct mt_session_process *process;
 	struct mt_python_stack python;
+	size_t with_arguments; /* so many of the innermost frames */
 	size_t count;
 	struct mt_unwind_frame frames[MOST_FRAMES];
 	struct at {
@@ -195,7 +196,7 @@ static struct mt_error *put(const struct walk *walk, const struct at *at, uint32
 	mt_auto(mt_str) struct mt_str text = {0};
 	const struct mt_python_loop *loop = loop_in(walk, unwound(at));
 	struct mt_error *error =
-	    at - walk->at < MOST_WITH_ARGUMENTS
+	    (size_t)(at - walk->at) < walk->with_arguments
 		? mt_expr_known_arguments(walk->process->program, &at->frame, &text)
 		: NULL;
 
@@ -228,7 +229,7 @@ static struct mt_error *put_all(const struct walk *walk, uint32_t snapshot, uint
 {
 	const uint64_t begin_ns = mt_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	const size_t most = walk->python.loops.count ? MOST_FRAMES : MOST_WITH_ARGUMENTS;
+	const size_t most = walk->python.loops.count ? MOST_FRAMES : walk->with_arguments;
 
 	for (size_t i = 0; i < walk->count && i < most; i++) {
 		const struct mt_unwind_frame *frame = &walk->frames[i];
@@ -242,18 +243,20 @@ static struct mt_error *put_all(const struct walk *walk, uint32_t snapshot, uint
 	return NULL;
 }
 
-struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, uint32_t snapshot,
-					   struct mt_recording_writer *writer)
+struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, bool is_dying,
+					   uint32_t snapshot, struct mt_recording_writer *writer)
 {
 	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
 	/* Samples know of no call that could have them. */
 	const bool has_calls = !mt_session_engine_ops(session)->samples;
-	struct walk *walk = thread && has_calls ? calloc(1, sizeof(*walk)) : NULL;
+	const bool has_any = thread && has_calls && (is_dying || thread->process->python_loop);
+	struct walk *walk = has_any ? calloc(1, sizeof(*walk)) : NULL;
 
 	if (!walk)
 		return NULL;
 	walk->session = session;
 	walk->process = thread->process;
+	walk->with_arguments = is_dying ? MOST_WITH_ARGUMENTS : 0;
 	walk->here =
 	    (struct mt_session_here){.session = session, .pid = thread->process->pid, .lwp = lwp};
 	struct mt_error *error = unwind(walk);

@@ -453,10 +453,11 @@ struct mt_error *mt_session_put_python_where(struct mt_session *session,
 void mt_session_forget_python(struct mt_session *session);
 
 /* open_calls.c */
-/* Arguments of the calls that are open in LWP, which stands still, for the snapshot of that number,
- * as far as they can be had, and the functions in Python that are.  Errors: the writer's. */
-struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, uint32_t snapshot,
-					   struct mt_recording_writer *writer);
+/* The functions in Python that are open in LWP, which stands still, for the snapshot of that
+ * number, and, if it IS_DYING, the arguments of all its open calls, as far as they can be had.
+ * Errors: the writer's. */
+struct mt_error *mt_session_put_open_calls(struct mt_session *session, pid_t lwp, bool is_dying,
+					   uint32_t snapshot, struct mt_recording_writer *writer);
 
 /* print.c */
 /* Of SITE's trigger, where FRAME stands.  Errors: TRIGGER (one that means nothing); NO_MEMORY. */

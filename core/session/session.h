@@ -175,10 +175,11 @@ struct mt_error *mt_session_reap(struct mt_session *session);
  * each of them. */
 struct mt_error *mt_session_end_standing(struct mt_session *session, pid_t pid, int status);
 /* A live session: all that is known now, as a recording of its own at PATH (NULL: a file without a
- * name).  NUMBER: of the snapshot; 0: it has none.  DYING: a thread that stands still, with the
- * arguments of its open calls; 0: none.  Errors: the engine's; the recording's. */
+ * name).  NUMBER: of the snapshot; 0: it has none.  STANDING: a thread that stands still, with the
+ * functions in Python that are open there; IS_DYING: with its open calls' arguments as well; 0:
+ * none.  Errors: the engine's; the recording's. */
 struct mt_error *mt_session_copy(struct mt_session *session, const char *path, uint32_t number,
-				 pid_t dying, struct mt_recording **out);
+				 pid_t standing, bool is_dying, struct mt_recording **out);
 
 /* Takes what is ours out of a process, as far as it goes; a warning says what stays, and why.
  * False: the engine keeps the process for a while (let_go() in engine/engine.h). */

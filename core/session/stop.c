@@ -199,8 +199,9 @@ static struct mt_error *on_signal(struct mt_session *session, struct mt_session_
 		session->result.fatal_signal = stop->signal;
 		session->result.fatal_lwp = stop->lwp;
 		if (!session->options->engine.live && !session->options->no_open_args)
-			mt_try(mt_session_put_open_calls(
-			    session, stop->lwp, session->result.snapshots + 1, session->writer));
+			mt_try(mt_session_put_open_calls(session, stop->lwp, true,
+							 session->result.snapshots + 1,
+							 session->writer));
 		mt_try(mt_session_snapshot(session));
 	} else if (stop->signal == SIGINT) {
 		mt_try(mt_session_put_python_where(session, thread, news->time_ns));

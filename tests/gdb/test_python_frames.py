@@ -17,6 +17,16 @@ def test_crash(compile, either, tmp_path):
     assert open_in("\n".join(lines)) == truth_of(script, "simple")
 
 
+def test_stop(compile, either, tmp_path):
+    """At a breakpoint in a module, the same are open."""
+    place = tmp_path / "python"
+    place.mkdir()
+    script = prepare(compile, place)
+    lines = either(PYTHON, f"{script} simple", "mtrace start", "set breakpoint pending on", "break load", "run", "mtrace history 400",
+                   "finish")
+    assert open_in("\n".join(lines)) == truth_of(script, "simple")
+
+
 @pytest.mark.parametrize("words", ["by_c", "threads"])
 def test_counts(either, tmp_path, words):
     """As many slices as the functions count themselves; seen before the interpreter lets go of them."""
