@@ -80,6 +80,7 @@ static struct mt_error *on_continue(void)
 
 static struct mt_error *on_detach(void)
 {
+	mt_try(mt_inferiors_settle());
 	return mt_inferiors_detach();
 }
 
