@@ -157,8 +157,9 @@ static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
 	mt_py_keep_breakpoints();
+	struct mt_error *error = mt_inferiors_settle();
 	mt_inferiors_destroy();
-	return NULL;
+	return error;
 }
 
 static struct event {
