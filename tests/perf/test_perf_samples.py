@@ -49,7 +49,7 @@ def frame_of(name, module, program):
 def parse_frame(text, program):
     """(address, frame) of a line of perf script; None: it has none."""
     found = FRAME.match(text)
-    if not found or not int(found[1], 16):  # a frame pointer that was none
+    if not found or int(found[1], 16) in (0, 2 ** 64 - 1):  # a frame pointer that was none; where perf gives up
         return None
     return int(found[1], 16), frame_of(found[2], "" if found[3] == "[unknown]" else found[3],
                                        program)
@@ -90,10 +90,10 @@ ROOTS = {"_start", "libc.so.6", "ld-linux-x86-64.so.2", "dash"}
 
 
 def is_left_out(stack, ours):
-    """perf's unwinder passes over frames at times, behind an exec above all: a return address into libc, right at the
-    stack pointer of a function that has pushed nothing, was seen to be one of those."""
+    """perf's unwinder passes over frames at times, behind an exec above all, or has none: a return address into libc,
+    right at the stack pointer of a function that has pushed nothing, was seen to be one of those."""
     left = iter(ours)
-    return bool(stack) and ours[-1] == stack[-1] and ours[0] in ROOTS and all(frame in left for frame in stack)
+    return ours[-1:] == (stack[-1:] or ours[-1:]) and ours[0] in ROOTS and all(frame in left for frame in stack)
 
 
 def is_seen(wanted, found):
