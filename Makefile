@@ -18,7 +18,8 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpo
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -DHASH_NONFATAL_OOM=1 -DMT_VERSION='"$(VERSION)"' -Icore -I.
 ALL_CFLAGS = -std=gnu11 $(WARNINGS) $(if $(WERROR),-Werror) -fvisibility=hidden -fPIC $(CFLAGS) \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+             $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
+             $(if $(filter thread,$(SAN)),-Wno-tsan) # the rings' fence is for another process
 CORE_LIBS := -lipt -ldw -lelf -lZydis -liberty -lz -lisal -llzma -lzstd -lpopt -lpthread
 MTDB_LIBS := -lreadline -lncursesw -ltinfo
 
