@@ -157,9 +157,8 @@ static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
 	mt_py_keep_breakpoints();
-	struct mt_error *error = mt_inferiors_settle();
 	mt_inferiors_destroy();
-	return error;
+	return NULL;
 }
 
 static struct event {

@@ -60,8 +60,6 @@ struct mt_error *mt_inferiors_resume(void);
 struct mt_error *mt_inferiors_continue(void);
 /* All stand still for their user, before that is reported; LWP: who stopped. */
 struct mt_error *mt_inferiors_stopped(pid_t lwp);
-/* The same where the selected one stands still, and no event has told so. */
-struct mt_error *mt_inferiors_settle(void);
 struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_live_thread *thread);
 /* If the selected inferior has become another program: that one is recorded now. */
 struct mt_error *mt_inferior_check_exec(void);

@@ -278,15 +278,6 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	return error;
 }
 
-struct mt_error *mt_inferiors_settle(void)
-{
-	const struct mt_inferior *selected = mt_inferior_selected();
-
-	return selected && selected->live.state >= MT_LIVE_SHOWN && !mt_gdb_is_running()
-		   ? mt_inferiors_stopped(0)
-		   : NULL;
-}
-
 /* GDB puts breakpoints that are at addresses into a new process, too, where there is something
  * else, or nothing.  They come back when their own goes on. */
 static void withdraw_breakpoints(void)

@@ -113,7 +113,6 @@ OTHERS = {
     "into-a-vforked-child": ("debug_follow.c", [],
                              ["set args v /bin/true", "start", "set follow-fork-mode child", "tbreak work", "continue",
                               "x/16xb work", "stepi", "next", "x/16xb main", "continue"]),
-    "behind-what-failed": ("debug_jumps.c", [], ["break main", "run", "advance *1", *4 * ["step"], "bt", "advance *1", "next", "bt"]),
     "into-what-is-jumped-to": ("debug_jumps.c", [],
                                ["break middle", "break through", "run", "next 4", "bt", "next 2", "continue", "nexti 9", "x/i $pc",
                                 "next 5", "bt", "disable", "until 12", "next 20", "bt"]),
