@@ -46,10 +46,15 @@ def own_counts(stdout):
 @pytest.mark.parametrize("stamps", ["sampled", "full"])
 def test_a_call_is_one_slice(compile, run_mtdb, tmp_path, way, stamps):
     program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")
-    stdout = record(run_mtdb, tmp_path / "out.txt", program, way, "9", "6", stamps=stamps)
-    *coroutines, scheduler = own_counts(stdout)
-    found = tracks((tmp_path / "out.txt").read_text())
-    shown = {name: text for name, text in found.items() if name.startswith("Coroutine")}
+    # Rings have the lower halves of stack pointers.  Where chance puts the coroutines' stacks so that theirs are those of
+    # the thread's own stack, of 8 MiB in 4 GiB, nothing tells them apart: once in some hundred runs.
+    for _ in range(3):
+        stdout = record(run_mtdb, tmp_path / "out.txt", program, way, "9", "6", stamps=stamps)
+        *coroutines, scheduler = own_counts(stdout)
+        found = tracks((tmp_path / "out.txt").read_text())
+        shown = {name: text for name, text in found.items() if name.startswith("Coroutine")}
+        if len(shown) == 9:
+            break
     assert len(shown) == len(coroutines) == 9
     start = "own_coroutine" if way in ("own", "thread") else "coroutine"
     switch = "switch_stacks" if way in ("own", "thread") else "swapcontext"
