@@ -36,7 +36,7 @@ static struct mt_error *instant(void *self, const struct mt_instant *what)
 		return NULL;
 	mt_array_each (place, &filter->places) {
 		if (place->was_shown || place->note->tid != filter->tid ||
-		    place->note->time_ns > what->time_ns)
+		    place->note->time_ns != what->time_ns)
 			continue;
 		place->was_shown = true;
 		const struct mt_instant shown = {
