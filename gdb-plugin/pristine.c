@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 
 #define MOST_FRAMES 1000
 
@@ -258,12 +259,14 @@ struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool i
 	return error;
 }
 
-bool mt_pristine_steps_at(uint64_t address)
+bool mt_pristine_steps(pid_t lwp)
 {
-	if (expected != MT_RESUMPTION_NEXT)
+	struct user_regs_struct registers;
+
+	if (expected != MT_RESUMPTION_NEXT || ptrace(PTRACE_GETREGS, lwp, 0, &registers))
 		return false;
 	mt_array_each (place, &listed.places)
-		if (*place == address)
+		if (*place == registers.rip)
 			return false;
 	return true;
 }

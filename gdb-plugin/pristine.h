@@ -18,9 +18,9 @@ struct mt_error *mt_pristine_expect(enum mt_resumption how);
  * just followed a fork to it.  Errors: NO_MEMORY; UNSUPPORTED (nothing is shown up to the next
  * stop, for a reason to be told); the session's. */
 struct mt_error *mt_pristine_show(struct mt_live *live, bool is_selected, bool is_followed);
-/* Whether it goes on with `next` or its like, and GDB has no breakpoint at ADDRESS, over which it
- * would step a thread. */
-bool mt_pristine_steps_at(uint64_t address);
+/* Whether it goes on with `next` or its like, and LWP, which stands still, not at a breakpoint of
+ * GDB's, over which that would step it. */
+bool mt_pristine_steps(pid_t lwp);
 /* It has stopped. */
 void mt_pristine_expect_nothing(void);
 

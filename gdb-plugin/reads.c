@@ -129,9 +129,8 @@ static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_
 static void hear_step(pid_t lwp)
 {
 	const struct mt_command_context gdb = mt_gdb_context();
-	struct user_regs_struct registers;
 
-	if (ptrace(PTRACE_GETREGS, lwp, 0, &registers) || !mt_pristine_steps_at(registers.rip))
+	if (!mt_pristine_steps(lwp))
 		return;
 	const PyGILState_STATE state = PyGILState_Ensure();
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {

@@ -18,7 +18,7 @@ static size_t find_page(const struct mt_plan_range *range, size_t at)
 {
 	const size_t size = range->end - range->start;
 
-	/* Any of them covers half a page that is probed. */
+	/* A probe each half page meets whatever is a page long. */
 	for (size_t probe = at + PAGE / 2; probe + 2 < size; probe += PAGE / 2) {
 		size_t begin = is_ud2(range->bytes + probe) ? probe : probe + 1, end = begin;
 
