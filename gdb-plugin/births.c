@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "births.h"
 
+#include "elf/dynamic_symbol.h"
 #include "gdb.h"
 #include "hold.h"
 #include "inferior.h"
+#include "process/proc.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -50,7 +52,7 @@ void mt_births_withdraw(struct mt_births *births)
 void mt_births_forget(struct mt_births *births)
 {
 	mt_births_withdraw(births);
-	births->address = 0;
+	births->address = births->libc = 0;
 }
 
 struct mt_error *mt_births_restore(struct mt_inferior *inferior)
@@ -67,46 +69,80 @@ struct mt_error *mt_births_restore(struct mt_inferior *inferior)
 	return births->behind ? NULL : mt_py_error();
 }
 
-static uint64_t find_fork(void)
+/* glibc's, and musl's, which is the loader, too. */
+static bool is_libc(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0 ||
+			strncmp(name, "/ld-musl", 8) == 0);
+}
+
+static struct mt_error *see_libc(void *context, const struct mt_map *map)
+{
+	struct mt_births *births = context;
+
+	if (births->libc || map->offset || !is_libc(map->path))
+		return NULL;
+	const uint64_t offset = mt_elf_dynamic_symbol(map->path, "_Fork");
+
+	births->libc = map->start;
+	births->address = offset ? map->start + offset : 0;
+	return NULL;
+}
+
+static uint64_t find_in_program(void)
 {
 	mt_auto(mt_py) PyObject *value =
 	    mt_py_call_gdb("parse_and_eval", "(s)", "(unsigned long) &_Fork");
 	mt_auto(mt_py) PyObject *number = value ? PyNumber_Long(value) : NULL;
-	uint64_t address = number ? PyLong_AsUnsignedLongLongMask(number) : 0;
+	const uint64_t address = number ? PyLong_AsUnsignedLongLongMask(number) : 0;
 
-	PyErr_Clear(); /* an older library has none */
+	PyErr_Clear();
 	return address;
 }
 
-static struct mt_error *watch_fork(struct mt_inferior *inferior)
+/* Not by GDB's symbols, where there is a library: for a name it reads more of the library's
+ * debugging information than for all else at a start. */
+static struct mt_error *find_fork(const struct mt_live *live, struct mt_births *births)
 {
-	uint64_t address = find_fork();
-	uint8_t bytes[MOST_BYTES];
-	size_t size =
-	    address ? inferior->live.target->ops->read(inferior->live.target, inferior->live.pid,
-						       address, bytes, sizeof(bytes))
-		    : 0;
-	const uint8_t *there = memmem(bytes, size, system_call, sizeof(system_call));
-
-	if (!there)
-		return NULL;
-	mt_births_forget(&inferior->births);
-	address += (uint64_t)(there - bytes);
-	inferior->births.return_address = address + sizeof(system_call);
-	if ((size_t)(there - bytes) >= sizeof(load_number) &&
-	    memcmp(there - sizeof(load_number), load_number, sizeof(load_number)) == 0)
-		address -= sizeof(load_number);
-	inferior->births.address = address;
-	return mt_births_restore(inferior);
+	mt_try(live->target->ops->each_map(live->target, live->pid, see_libc, births));
+	if (!births->libc && !mt_proc_loader(live->pid))
+		births->address = find_in_program();
+	return NULL;
 }
 
-struct mt_error *mt_births_new_objfile(const char *path)
+struct mt_error *mt_births_find(struct mt_inferior *inferior)
 {
-	const char *name = strrchr(path, '/');
+	const struct mt_live *live = &inferior->live;
+	struct mt_births *births = &inferior->births;
+	uint8_t bytes[MOST_BYTES];
 
+	mt_births_forget(births);
+	mt_try(find_fork(live, births));
+	const size_t size = births->address
+				? live->target->ops->read(live->target, live->pid, births->address,
+							  bytes, sizeof(bytes))
+				: 0;
+	const uint8_t *there = memmem(bytes, size, system_call, sizeof(system_call));
+	const size_t offset = there ? (size_t)(there - bytes) : 0;
+
+	births->return_address = births->address + offset + sizeof(system_call);
+	if (offset >= sizeof(load_number) &&
+	    memcmp(there - sizeof(load_number), load_number, sizeof(load_number)) == 0)
+		births->address -= sizeof(load_number);
+	births->address = there ? births->address + offset : 0;
+	return NULL;
+}
+
+struct mt_error *mt_births_new_objfile(void)
+{
 	mt_try(mt_inferior_check_exec());
-	if (!name || strncmp(name, "/libc.so", 8) != 0)
-		return NULL;
 	struct mt_inferior *inferior = mt_inferior_selected();
-	return inferior && mt_live_is_recording(&inferior->live) ? watch_fork(inferior) : NULL;
+
+	if (!inferior || !mt_live_is_recording(&inferior->live) ||
+	    inferior->births.address || inferior->births.libc)
+		return NULL;
+	mt_try(mt_births_find(inferior));
+	return mt_births_restore(inferior);
 }

@@ -14,13 +14,16 @@
 struct mt_inferior;
 
 struct mt_births {
+	uint64_t libc;             /* where it begins; 0: it was not seen yet */
 	uint64_t address;          /* in front of the system call; 0: it is not watched */
 	uint64_t return_address;   /* behind it */
 	PyObject *before, *behind; /* breakpoints; NULL: withdrawn */
 };
 
+/* Looks for the system call in a process that is recorded; its breakpoints come by RESTORE. */
+struct mt_error *mt_births_find(struct mt_inferior *inferior);
 /* GDB read the symbols of a file, for the selected inferior. */
-struct mt_error *mt_births_new_objfile(const char *path);
+struct mt_error *mt_births_new_objfile(void);
 /* Removes the breakpoints, until RESTORE when the inferior is selected again. */
 void mt_births_withdraw(struct mt_births *births);
 struct mt_error *mt_births_restore(struct mt_inferior *inferior);

@@ -128,15 +128,9 @@ static struct mt_error *on_inferior_deleted(PyObject *event)
 
 static struct mt_error *on_new_objfile(PyObject *event)
 {
-	mt_auto(mt_py) PyObject *objfile = mt_py_get(event, "new_objfile");
-	mt_auto(mt_py) PyObject *name = objfile ? mt_py_get(objfile, "filename") : NULL;
-	char *path = name && name != Py_None ? mt_py_text(name) : NULL;
-
-	PyErr_Clear();
+	(void)event;
 	mt_py_breakpoints_changed(); /* GDB has some of its own in libraries */
-	struct mt_error *error = path ? mt_births_new_objfile(path) : NULL;
-	free(path);
-	return error;
+	return mt_births_new_objfile();
 }
 
 static struct mt_error *on_breakpoint(PyObject *event)

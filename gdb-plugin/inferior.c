@@ -122,7 +122,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 	inferior->child = 0;
 	mt_try(mt_live_begin(&inferior->live, target, pid, mt_gdb_lwp(), fresh));
 	inferior->has_rings = !fresh;
-	return NULL;
+	return mt_births_find(inferior);
 }
 
 void mt_inferior_end(struct mt_inferior *inferior)

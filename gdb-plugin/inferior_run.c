@@ -84,6 +84,7 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 	if (mt_is_fresh(pid)) {
 		mt_try(mt_hooks_define());
 		mt_try(mt_inferior_begin(inferior, pid, true));
+		mt_try(mt_births_restore(inferior));
 		return mt_live_place_triggers(mt_gdb_debugger(), &inferior->live, NULL);
 	}
 	if (pid != inferior->child && pid == inferior->reported)

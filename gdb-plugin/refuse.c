@@ -87,26 +87,15 @@ struct mt_error *mt_refuse(pid_t pid)
 bool mt_is_fresh(pid_t pid)
 {
 	struct user_regs_struct registers;
-	Elf64_auxv_t entries[64];
 	Elf64_Ehdr header;
-	uint64_t base = 0, entry = 0;
+	const uint64_t base = mt_proc_loader(pid);
+	uint64_t entry = mt_proc_entry(pid);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, entries, sizeof(entries));
-	if (fd >= 0)
-		close(fd);
-	for (ssize_t i = 0; i < size / (ssize_t)sizeof(entries[0]); i++) {
-		if (entries[i].a_type == AT_BASE)
-			base = entries[i].a_un.a_val;
-		if (entries[i].a_type == AT_ENTRY)
-			entry = entries[i].a_un.a_val;
-	}
 	if (ptrace(PTRACE_GETREGS, pid, 0, &registers))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (base && pread(fd, &header, sizeof(header), (off_t)base) == sizeof(header))
 		entry = base + header.e_entry;
 	if (fd >= 0)

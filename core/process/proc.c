@@ -64,6 +64,11 @@ uint64_t mt_proc_entry(pid_t pid)
 	return auxiliary_value(pid, AT_ENTRY);
 }
 
+uint64_t mt_proc_loader(pid_t pid)
+{
+	return auxiliary_value(pid, AT_BASE);
+}
+
 uint64_t mt_proc_stack(pid_t pid)
 {
 	return auxiliary_value(pid, AT_RANDOM);

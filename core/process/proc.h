@@ -21,6 +21,8 @@ bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
 
 /* Where the program in the process begins (getauxval(3), AT_ENTRY).  0: not known. */
 uint64_t mt_proc_entry(pid_t pid);
+/* Where its loader is (AT_BASE).  0: it has none, or it is not known. */
+uint64_t mt_proc_loader(pid_t pid);
 
 /* Right above its first thread's stack, where the kernel puts the random bytes for AT_RANDOM; 0: it
  * is not known. */

@@ -38,11 +38,15 @@ int main(void)
 """
 
 
-def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, tmp_path):
+@pytest.mark.parametrize("start", [("mtrace start", "run"), ("break main", "run", "mtrace start", "continue")],
+                         ids=["before-it-runs", "while-it-stands"])
+@pytest.mark.parametrize("how", ["dynamic", "static", "musl", "musl-static"])
+def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, need, tmp_path, how, start):
     source = tmp_path / "forks.c"
     source.write_text(FORK)
-    session = gdb(compile(source, "-O0"), "set mtrace output x.txt", "set mtrace on-exit on",
-                  "mtrace start", "run")
+    compiler = need("musl-gcc", "musl-tools") if how.startswith("musl") else None
+    program = compile(source, "-O0", *["-static"] * how.endswith("static"), compiler=compiler)
+    session = gdb(program, "set mtrace output x.txt", "set mtrace on-exit on", *start)
     assert session.lines.count("7") == 5
     text = (gdb.directory / "x.txt").read_text()
     assert len(re.findall(r" in_parent", text)) >= 5 * 300 * 6
