@@ -173,9 +173,20 @@ static struct mt_error *prepare(struct mt_inferior *inferior)
 	return mt_gdb_target_flush(inferior->live.target);
 }
 
+static bool has_other(const struct mt_inferior *selected)
+{
+	for (const struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (one != selected)
+			return true;
+	return false;
+}
+
 struct mt_error *mt_inferiors_continue(void)
 {
 	const struct mt_inferior *selected = mt_inferior_selected();
+
+	if (!has_other(selected))
+		return NULL;
 	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
 	struct mt_error *error = NULL;
 
@@ -212,7 +223,7 @@ struct mt_error *mt_inferiors_resume(void)
 		error = resume(selected, pid);
 	else if (pid)
 		error = report_stranger(pid);
-	bool all = mt_gdb_parameter("schedule-multiple");
+	const bool all = has_other(selected) && mt_gdb_parameter("schedule-multiple");
 	for (struct mt_inferior *one = NULL; all && (one = mt_inferior_next(one));)
 		if (one != selected)
 			error = join(error, resume_other(one));

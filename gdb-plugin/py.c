@@ -141,8 +141,10 @@ void mt_py_print_stack(void)
 
 PyObject *mt_py_gdb(const char *name)
 {
-	mt_auto(mt_py) PyObject *gdb = PyImport_ImportModule("gdb");
+	static PyObject *gdb; /* an import takes as long as a question */
 
+	if (!gdb)
+		gdb = PyImport_ImportModule("gdb");
 	return gdb ? mt_py_get(gdb, name) : NULL;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <unistd.h>
 
@@ -31,8 +32,7 @@ static struct {
 	pid_t known;      /* GDB is heard to read its memory */
 } reads;
 
-/* Of which process DESCRIPTOR is the memory; 0: it is another file. */
-static pid_t process_of(int descriptor)
+static pid_t read_process_of(int descriptor)
 {
 	char path[64], file[64];
 	int end = 0;
@@ -46,6 +46,30 @@ static pid_t process_of(int descriptor)
 	if (sscanf(file, "/proc/%d/task/%*d/mem%n", &pid, &end) == 1 && end == size)
 		return pid;
 	return sscanf(file, "/proc/%d/mem%n", &pid, &end) == 1 && end == size ? pid : 0;
+}
+
+/* Of which process DESCRIPTOR is the memory; 0: it is another file.  A path takes the kernel many
+ * times as long as the file's number, which nothing else has while it is open, or had lately. */
+static pid_t process_of(int descriptor)
+{
+	static struct {
+		dev_t device;
+		ino_t inode;
+		pid_t pid;
+	} last;
+	struct stat status;
+
+	if (fstat(descriptor, &status))
+		return 0;
+	if (last.pid && status.st_ino == last.inode && status.st_dev == last.device)
+		return last.pid;
+	const pid_t pid = read_process_of(descriptor);
+	if (pid) {
+		last.device = status.st_dev;
+		last.inode = status.st_ino;
+		last.pid = pid;
+	}
+	return pid;
 }
 
 /* The recorded one whose memory it is; NULL: none, or we ask ourselves. */
@@ -62,7 +86,6 @@ static struct mt_inferior *inferior_of(int descriptor)
 /* Of one byte: GDB is about to put a breakpoint there.  Whether something may have given way. */
 static bool give_way(const struct mt_inferior *inferior, uint64_t address)
 {
-	const struct mt_command_context gdb = mt_gdb_context();
 	struct mt_session *session = inferior->live.session;
 
 	if (!mt_session_original(session, inferior->live.pid, address, NULL, 1))
@@ -70,7 +93,7 @@ static bool give_way(const struct mt_inferior *inferior, uint64_t address)
 	const PyGILState_STATE state = PyGILState_Ensure();
 	struct mt_error *error = mt_session_give_way(session, inferior->live.pid, address);
 	if (error)
-		mt_log(gdb.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+		mt_gdb_warn(mt_error_message(error));
 	mt_error_destroy(error);
 	PyGILState_Release(state);
 	return true;
@@ -128,8 +151,6 @@ static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_
 /* GDB steps a thread, as it does where it does not let it run over a call. */
 static void hear_step(pid_t lwp)
 {
-	const struct mt_command_context gdb = mt_gdb_context();
-
 	if (!mt_pristine_steps(lwp))
 		return;
 	const PyGILState_STATE state = PyGILState_Ensure();
@@ -138,7 +159,7 @@ static void hear_step(pid_t lwp)
 					     ? mt_session_step_through(one->live.session, lwp)
 					     : NULL;
 		if (error)
-			mt_log(gdb.log, MT_LOG_WARNING, "%s", mt_error_message(error));
+			mt_gdb_warn(mt_error_message(error));
 		mt_error_destroy(error);
 	}
 	PyGILState_Release(state);

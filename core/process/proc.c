@@ -332,15 +332,16 @@ static char read_state(pid_t lwp, unsigned *flags)
 
 uint64_t mt_proc_cpu_ns(pid_t lwp)
 {
-	FILE *file = open_proc(lwp, "schedstat");
-	uint64_t ns = 0;
+	char path[64], text[64];
 
-	if (!file)
-		return 0;
-	if (fscanf(file, "%" SCNu64, &ns) != 1)
-		ns = 0;
-	fclose(file);
-	return ns;
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", lwp);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = 0;
+	return strtoull(text, NULL, 10);
 }
 
 static char state_of(pid_t lwp)
