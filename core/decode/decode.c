@@ -143,8 +143,10 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	mt_array_deinit(&run.said);
 	mt_arena_deinit(&run.arena);
 	mt_pt_streams_deinit(&run.streams);
-	if (run.processes)
+	if (run.processes) {
 		run.stats.missing_files = mt_processes_missing_files(run.processes);
+		mt_processes_log_nameless(run.processes);
+	}
 	mt_processes_destroy(run.processes);
 	if (stats)
 		*stats = run.stats;

@@ -86,6 +86,8 @@ struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t 
 struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch);
 /* Mappings whose code could not be had; each was logged once. */
 uint32_t mt_processes_missing_files(const struct mt_processes *processes);
+/* Says of which files functions were shown without their names, and why. */
+void mt_processes_log_nameless(struct mt_processes *processes);
 /* That of all spaces.  Lent. */
 struct mt_space_pool *mt_processes_pool(const struct mt_processes *processes);
 

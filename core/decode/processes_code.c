@@ -19,17 +19,24 @@ bool mt_processes_kept_of_kernel(const struct mt_processes *processes, const cha
 	       access(path, R_OK) == 0;
 }
 
-/* Code that cannot be read is shown as gaps where it ran; its cause is logged once.  Takes the
- * error. */
-static void complain(struct mt_processes *processes, const char *path, struct mt_error *error)
+/* Once for each file. */
+static void complain(struct mt_processes *processes, const char *what, const char *path,
+		     const char *why)
 {
-	bool known = !error;
-
 	mt_array_each (other, &processes->missing)
-		known = known || strcmp(*other, path) == 0;
-	if (!known && !mt_array_push(&processes->missing, path))
-		mt_log(processes->options->log, MT_LOG_WARNING, "calls in %s are missing: %s", path,
-		       mt_error_message(error));
+		if (strcmp(*other, path) == 0)
+			return;
+	if (!mt_array_push(&processes->missing, path))
+		mt_log(processes->options->log, MT_LOG_WARNING, "%s in %s are missing: %s", what,
+		       path, why);
+}
+
+/* Code that cannot be read is shown as gaps where it ran.  Takes the error. */
+static void complain_of_code(struct mt_processes *processes, const char *path,
+			     struct mt_error *error)
+{
+	if (error)
+		complain(processes, "calls", path, mt_error_message(error));
 	mt_error_destroy(error);
 }
 
@@ -75,12 +82,12 @@ static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 	for (size_t i = 0; i < mt_space_mapping_count(epoch->space); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
 
-		complain(processes, mapping->path,
+		complain_of_code(processes, mapping->path,
 			 image_add_mapping(processes, epoch->image, mapping));
 	}
 	bool is_kept = mt_processes_kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
 	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
-		complain(processes, "[kernel]",
+		complain_of_code(processes, "[kernel]",
 			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
 					    processes->kernel));
 }
@@ -98,4 +105,20 @@ struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt
 uint32_t mt_processes_missing_files(const struct mt_processes *processes)
 {
 	return (uint32_t)processes->missing.count;
+}
+
+void mt_processes_log_nameless(struct mt_processes *processes)
+{
+	struct mt_process *process, *next;
+
+	HASH_ITER (hh, processes->by_pid, process, next)
+		mt_array_each (epoch, &process->epochs)
+			for (size_t i = 0; i < mt_space_mapping_count((*epoch)->space); i++) {
+				const struct mt_mapping *mapping =
+				    mt_space_mapping((*epoch)->space, i);
+
+				if (mapping->is_nameless)
+					complain(processes, "names of functions", mapping->path,
+						 mapping->problem);
+			}
 }

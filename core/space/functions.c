@@ -61,9 +61,8 @@ static void narrow_to_gap(const struct mt_space *space, uint64_t address, struct
 	       behind < space->count ? space->entries[behind].mapping.start : UINT64_MAX);
 }
 
-static const struct mt_function *find_hole(struct mt_space *space,
-					   const struct mt_space_entry *entry, uint64_t address,
-					   struct mt_hole_key *hole)
+static const struct mt_function *find_hole(struct mt_space *space, struct mt_space_entry *entry,
+					   uint64_t address, struct mt_hole_key *hole)
 {
 	char name[512];
 
@@ -72,6 +71,8 @@ static const struct mt_function *find_hole(struct mt_space *space,
 	else if (!is_kernel(address))
 		narrow_to_gap(space, address, hole);
 	hole->path = entry ? entry->mapping.path : NULL;
+	if (entry && entry->mapping.problem && mt_space_is_file(entry->mapping.path))
+		entry->mapping.is_nameless = true;
 	const char *path = entry ? entry->mapping.path : "";
 
 	if (is_kernel(address))

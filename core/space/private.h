@@ -32,6 +32,8 @@ struct mt_space {
 /* How many mappings begin at or below an address: the one before may hold it. */
 size_t mt_space_search(const struct mt_space *space, uint64_t address);
 struct mt_space_entry *mt_space_entry_at(const struct mt_space *space, uint64_t address);
+/* Whether what is mapped by that name is a file that can hold code. */
+bool mt_space_is_file(const char *path);
 
 void mt_space_forget_last(struct mt_space *space);
 

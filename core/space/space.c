@@ -205,7 +205,7 @@ static bool is_deleted(const char *path)
 	return length > suffix && strcmp(path + length - suffix, deleted) == 0;
 }
 
-static bool is_file(const char *path)
+bool mt_space_is_file(const char *path)
 {
 	static const char *const others[] = {"//", "/dev/", "/memfd:", "/SYSV", "/anon_hugepage"};
 
@@ -235,7 +235,7 @@ static bool live_link(const struct mt_space *space, const struct mt_mapping *map
 static const char *path_to_open(const struct mt_space *space, const struct mt_mapping *mapping,
 				char *buffer, size_t size, const char **problem)
 {
-	if (!is_file(mapping->path)) {
+	if (!mt_space_is_file(mapping->path)) {
 		*problem = "it is not mapped from a file";
 		return NULL;
 	}

@@ -41,6 +41,7 @@ struct mt_mapping {
 	/* Set by the space: NULL when the file could not be opened (problem says why). */
 	struct mt_objfile *objfile;
 	const char *problem;
+	bool is_nameless; /* a function of it was asked for, and its file has a problem */
 	uint64_t bias; /* process address = file address + bias */
 };
 

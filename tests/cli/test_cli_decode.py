@@ -168,3 +168,21 @@ def test_an_ending_of_no_format(run_mtdb, recording):
         assert sorted(os.listdir(folder)) == before
     done = run_mtdb("decode", "-f", "json", "-o", "x.foo", "echo.perf", cwd=folder)
     assert done.returncode == 0 and (folder / "x.foo").read_bytes()[:1] in b"{["
+
+
+def test_a_program_that_was_rebuilt(run_mtdb, compile, tmp_path):
+    """Its functions have no names any more, and it is said why; where nobody asks for them nothing is said."""
+    program, path = tmp_path / "program", tmp_path / "x.perf"
+    program.write_bytes(compile("deep.c", "-O0").read_bytes())
+    program.chmod(0o755)
+    run_mtdb("run", "-e", "calls", "-r", path, "-o", tmp_path / "x.fxt", "--", program)
+    words = {"history": [path], "stats": [path], "decode": ["-o", tmp_path / "y.fxt", path]}
+    for command, rest in words.items():
+        assert "missing" not in run_mtdb(command, *rest).stderr, command
+    assert path.exists()
+    program.write_bytes(compile("deep.c", "-O2").read_bytes())
+    for command, rest in words.items():
+        done = run_mtdb(command, *rest)
+        told = f"warning: names of functions in {program} are missing: {program} has changed: its build ID"
+        assert done.stderr.count(told) == 1, done.stderr
+    assert "[program]" in run_mtdb("history", path).stdout
