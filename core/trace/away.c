@@ -75,7 +75,7 @@ void mt_cs_trace_start(struct mt_callstack *cs, uint64_t address)
 {
 	switch (cs->mode) {
 	case MT_CS_BLANK:
-		mt_rebuild_open_segment(&cs->base);
+		mt_rebuild_open_calls(&cs->base);
 		mt_cs_add_root(cs, address);
 		mt_cs_arrive(cs, address);
 		cs->mode = MT_CS_RUNNING;

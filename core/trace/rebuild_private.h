@@ -76,6 +76,16 @@ static inline void mt_rebuild_open_segment(struct mt_rebuild *rebuild)
 		return;
 	rebuild->segment_open = true;
 	rebuild->segment.begin_ns = rebuild->now_ns;
+	rebuild->segment.calls_ns = 0;
+}
+
+/* The same for a call, or where one goes on.  What was open then began no earlier, as far as is
+ * known: of a ring that is full the first signals may be much older. */
+static inline void mt_rebuild_open_calls(struct mt_rebuild *rebuild)
+{
+	mt_rebuild_open_segment(rebuild);
+	if (!rebuild->segment.calls_ns)
+		rebuild->segment.calls_ns = rebuild->now_ns;
 }
 
 /* Ends the rebuild. */

@@ -148,21 +148,40 @@ static struct mt_error *replay_record(struct reader *r)
 	}
 }
 
+static struct mt_error *begin_roots(struct reader *r, const struct mt_replay *replay)
+{
+	for (size_t i = replay->root_count; i-- > 0;) {
+		struct mt_slice root = replay->roots[i];
+
+		root.time_ns = replay->segment.calls_ns ? replay->segment.calls_ns
+							: replay->segment.begin_ns;
+		root.depth = r->depth++;
+		mt_try(r->sink->ops->begin(r->sink->self, &root));
+	}
+	return NULL;
+}
+
+/* The next record is an instant from before all calls. */
+static bool is_early(const struct reader *r, const struct mt_replay *replay)
+{
+	struct reader ahead = *r;
+
+	return (*ahead.at++ & MT_LOG_KIND_MASK) == MT_LOG_INSTANT &&
+	       get_time(&ahead) < replay->segment.calls_ns;
+}
+
 static struct mt_error *replay_all(struct reader *r, const struct mt_replay *replay)
 {
 	const struct mt_slice_sink *sink = r->sink;
 
 	mt_try(sink->ops->thread(sink->self, replay->thread));
 	mt_try(sink->ops->segment_begin(sink->self, &replay->segment));
-	for (size_t i = replay->root_count; i-- > 0;) {
-		struct mt_slice root = replay->roots[i];
-
-		root.time_ns = replay->segment.begin_ns;
-		root.depth = r->depth++;
-		mt_try(sink->ops->begin(sink->self, &root));
-	}
-	for (;;) {
+	for (bool has_roots = false;;) {
 		mt_try(refill(r));
+		if (!has_roots && (r->at >= r->end || !is_early(r, replay))) {
+			has_roots = true;
+			mt_try(begin_roots(r, replay));
+		}
 		if (r->at >= r->end)
 			break;
 		mt_try(replay_record(r));

@@ -371,7 +371,7 @@ static void resume(struct mt_sp_stack *stack)
 {
 	if (stack->lost)
 		mt_rebuild_close_segment(&stack->base, 0);
-	mt_rebuild_open_segment(&stack->base);
+	mt_rebuild_open_calls(&stack->base);
 }
 
 static void signal_comes(struct mt_sp_stack *stack, const struct mt_event *event)

@@ -167,6 +167,38 @@ def test_waiting(run_mtdb, compile, tmp_path):
     assert "waited" in run_mtdb("stats", "x.perf", cwd=tmp_path).stdout.splitlines()[0]
 
 
+WRAPS = """
+#include <signal.h>
+#include <time.h>
+static volatile int sum;
+__attribute__((noinline)) void leaf(int i) { for (int k = 0; k < 10; k++) sum += i; }
+__attribute__((noinline)) void caller(int n) { for (int i = 0; i < n; i++) leaf(i); }
+int main(void)
+{
+	signal(SIGUSR2, caller);
+	raise(SIGUSR2);
+	nanosleep(&(struct timespec){.tv_nsec = 100000000}, 0);
+	caller(100000);
+	return 0;
+}
+"""
+
+
+def test_calls_are_no_older_than_the_ring(run_mtdb, compile, tmp_path):
+    """A signal is kept that came before all that the ring holds: calls do not begin with it."""
+    source, path = tmp_path / "wraps.c", tmp_path / "x.perf"
+    source.write_text(WRAPS)
+    done = run_mtdb("run", "-e", "calls", "--size=64k", "--timestamps=full", "-r", path, "-o", tmp_path / "x.fxt", "--",
+                    compile(source, "-O1", "-fno-optimize-sibling-calls"))
+    assert done.returncode == 0, done.stderr
+    begins = {name: [call["time_ns"] for call in json.loads(run_mtdb("grep", "--json", path, name).stdout)]
+              for name in ("leaf", "caller", "main")}
+    assert len(begins["leaf"]) > 100 and len(begins["caller"]) == len(begins["main"]) == 1
+    assert begins["main"] == begins["caller"] == [min(begins["leaf"])]
+    lines = run_mtdb("history", "-n", "100000", path).stdout.splitlines()
+    assert sum("*** SIGUSR2" in line for line in lines) == 1
+
+
 @pytest.mark.sanitize
 def test_what_is_no_whole_recording(run_mtdb, recorded, tmp_path):
     whole = recorded.read_bytes()
