@@ -226,6 +226,13 @@ static void leave_unseen(struct mt_sp_stack *stack, const struct mt_event *event
 	mt_sp_raise_base(stack, region, event->from);
 }
 
+/* As longjmp() does, to a frame that is not known. */
+static bool stays_on_own_stack(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	return stack->own_stack && !mt_sp_is_elsewhere(stack, stack->current->base) &&
+	       !mt_sp_is_elsewhere(stack, sp);
+}
+
 /* A function that switches stacks reports its entry on one and its ret on another.  Its frame
  * stays where it is: that is where the other stack will go on.  Had OWNER been left in the same
  * way, it would have a frame at SP: so it is left to an outer frame, or another stack begins. */
@@ -241,7 +248,7 @@ static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owne
 	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= MT_SP_START_SLACK) {
 		owner->frames.count = 0;
 	} else if (!top || sp < top->sp) {
-		if (wants_fibers && !is_switch)
+		if (wants_fibers ? !is_switch : stays_on_own_stack(stack, sp))
 			return;
 		owner = mt_sp_region_create(stack, sp + MT_SP_START_SLACK);
 	}
