@@ -232,6 +232,41 @@ static struct mt_error *push_notes_of_snapshot(struct mt_decode_run *run, struct
 	return push_end_of_crash(run, track, mark->time_ns);
 }
 
+/* The last exec between where the track is and EPOCH; NULL: there was none. */
+static const struct mt_epoch *exec_before(const struct mt_track *track, const struct mt_epoch *epoch)
+{
+	const struct mt_process *process = track->thread->process;
+	const struct mt_epoch *exec = NULL;
+	bool is_behind = false, is_over = false;
+
+	mt_array_each (one, &process->epochs) {
+		if (is_behind && !is_over && (*one)->exec)
+			exec = *one;
+		is_behind |= *one == track->epoch;
+		is_over |= *one == epoch;
+	}
+	return exec;
+}
+
+/* What was told before it belongs to the former program, whose calls were over then. */
+static struct mt_error *push_exec(struct mt_decode_run *run, struct mt_track *track,
+				  const struct mt_epoch *epoch, const struct mt_event *event)
+{
+	const struct mt_process_thread *thread = track->thread;
+	struct mt_event exec = {
+	    .time_ns = event->time_ns, .kind = MT_EVENT_MARK, .detail = MT_MARK_EXEC};
+
+	if (run->timed && epoch->begin_ns < event->time_ns)
+		exec.time_ns = epoch->begin_ns;
+	while (track->next_note < thread->notes.count &&
+	       thread->notes.items[track->next_note]->time_ns <= exec.time_ns &&
+	       note_is_due(run, thread->notes.items[track->next_note], event))
+		mt_try(push_note(run, track, thread->notes.items[track->next_note++]));
+	if (exec.time_ns < track->time_ns)
+		exec.time_ns = track->time_ns;
+	return push(run, track, &exec, 1);
+}
+
 static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *track,
 				    const struct mt_event *event)
 {
@@ -239,12 +274,9 @@ static struct mt_error *enter_epoch(struct mt_decode_run *run, struct mt_track *
 
 	if (epoch == track->epoch || (track->epoch && !run->rebuild_ops->names_may_change(event)))
 		return NULL;
-	if (track->epoch && epoch->exec) {
-		struct mt_event exec = {
-		    .time_ns = event->time_ns, .kind = MT_EVENT_MARK, .detail = MT_MARK_EXEC};
-
-		mt_try(push(run, track, &exec, 1));
-	}
+	const struct mt_epoch *exec = track->epoch ? exec_before(track, epoch) : NULL;
+	if (exec)
+		mt_try(push_exec(run, track, exec, event));
 	track->epoch = epoch;
 	mt_rebuild_set_symbolizer(track->rebuild, &epoch->symbolizer.symbolizer);
 	return NULL;

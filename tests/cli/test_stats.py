@@ -199,6 +199,65 @@ def test_calls_are_no_older_than_the_ring(run_mtdb, compile, tmp_path):
     assert sum("*** SIGUSR2" in line for line in lines) == 1
 
 
+EXECS = """
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int sum;
+__attribute__((noinline)) void leaf(int i) { for (int k = 0; k < 10; k++) sum += i; }
+__attribute__((noinline)) void caller(int n) { for (int i = 0; i < n; i++) leaf(i); }
+int main(int argc, char **argv)
+{
+	if (argc == 1) {
+		caller(10);
+		execl(argv[0], argv[0], "again", (char *)0);
+	}
+	signal(SIGUSR2, caller);
+	raise(SIGUSR2);
+	nanosleep(&(struct timespec){.tv_nsec = 100000000}, 0);
+	caller(100000);
+	return 0;
+}
+"""
+
+
+def test_a_program_ends_at_its_exec(run_mtdb, compile, tmp_path):
+    """Not where the ring of the next one begins."""
+    source, path = tmp_path / "execs.c", tmp_path / "x.perf"
+    source.write_text(EXECS)
+    done = run_mtdb("run", "-e", "calls", "--size=64k", "--timestamps=full", "-r", path, "-o", tmp_path / "x.fxt", "--",
+                    compile(source, "-O1", "-fno-optimize-sibling-calls"))
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(run_mtdb("grep", "--json", path, "main").stdout)
+    assert first["time_ns"] + first["duration_ns"] < second["time_ns"] - 100_000_000
+    segments = re.split("^-- history of .*$", run_mtdb("history", "-n", "100000", path).stdout, flags=re.M)
+    assert [("*** exec" in text, "*** SIGUSR2" in text) for text in segments[1:]] == [(True, False), (False, True)]
+
+
+JUMPS = """
+#include <setjmp.h>
+static volatile int sum;
+static jmp_buf before;
+__attribute__((noinline)) void leaf(int i) { for (int k = 0; k < 10; k++) sum += i; }
+__attribute__((noinline)) void inner(int n) { leaf(n); longjmp(before, 1); }
+__attribute__((noinline)) void deep(int n) { for (int i = 0; i < n; i++) leaf(i); inner(n); leaf(n); }
+__attribute__((noinline)) void last(int n) { leaf(n); leaf(n); }
+__attribute__((noinline)) int middle(int n) { if (!setjmp(before)) deep(n); leaf(n); return sum; }
+int main(void) { middle(100000); last(1); return 0; }
+"""
+
+
+@pytest.mark.parametrize("size", ["64k", "16m"])
+def test_a_longjmp_to_what_the_ring_does_not_hold(run_mtdb, compile, tmp_path, size):
+    source, path = tmp_path / "jumps.c", tmp_path / "x.perf"
+    source.write_text(JUMPS)
+    run_mtdb("run", "-e", "calls", f"--size={size}", "-r", path, "-o", tmp_path / "x.fxt", "--",
+             compile(source, "-O1", "-fno-optimize-sibling-calls"))
+    found = json.loads(run_mtdb("grep", "--json", path, "last").stdout)
+    assert [call["path"][-2:] for call in found] == [["main", "last"]] and found[0]["begin_seen"]
+    assert "deep" not in found[0]["path"]
+
+
 @pytest.mark.sanitize
 def test_what_is_no_whole_recording(run_mtdb, recorded, tmp_path):
     whole = recorded.read_bytes()
