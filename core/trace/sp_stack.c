@@ -9,6 +9,7 @@ enum {
 	/* The red zone, and the least that the kernel puts on the stack for a handler: a signal
 	 * frame with the FXSAVE area (arch/x86/include/uapi/asm/sigcontext.h). */
 	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
+	JUMP_DISTANCE = 256, /* so far down a function pushes what a ret of its own is to jump to */
 };
 
 static bool init(struct mt_rebuild *rebuild)
@@ -321,6 +322,13 @@ static void leave_known(struct mt_sp_stack *stack, struct mt_sp_region *owner, s
 	}
 }
 
+/* A ret that is a jump, to what TOP has pushed in its own frame, as retpolines do.  Where the
+ * thread's own stack is not known, it could as well go to another one if it went far. */
+static bool is_jump(const struct mt_sp_stack *stack, const struct mt_sp_frame *top, uint64_t sp)
+{
+	return sp < top->sp && (top->sp - sp <= JUMP_DISTANCE || stays_on_own_stack(stack, sp));
+}
+
 static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	uint64_t sp = event->from;
@@ -333,6 +341,8 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_wait_for_handler(stack);
 	if (frame >= 0)
 		leave_known(stack, owner, (size_t)frame, event);
+	else if (top && top->function == function && is_jump(stack, top, sp))
+		return;
 	else if (top && top->function == function)
 		leave_by_switch(stack, owner, event, function);
 	else if (!current)
