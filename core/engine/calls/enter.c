@@ -92,9 +92,10 @@ static struct mt_error *add_place(struct mt_calls_entering *entering, pid_t lwp,
 /* What others map meanwhile is not mapped over: there the next best room is taken. */
 static struct mt_error *add_places(struct mt_calls_entering *entering, pid_t lwp)
 {
-	struct mt_error *error = NULL;
-
 	mt_calls_rooms_begin(entering->space);
+	struct mt_error *error =
+	    mt_calls_modules_map_rooms(entering->engine, entering->space, lwp,
+				       entering->modules.items, entering->modules.count);
 	for (size_t i = 0; i < entering->modules.count && !error; i++)
 		error = add_place(entering, lwp, entering->modules.items[i]);
 	mt_calls_rooms_end(entering->space);

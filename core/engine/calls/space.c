@@ -409,8 +409,8 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	}
 	mt_try(make_modules(walk));
 	if (!space->attached)
-		mt_try(mt_calls_modules_map_best(engine, space, lwp, walk->modules.items,
-						 walk->modules.count));
+		mt_try(mt_calls_modules_map_rooms(engine, space, lwp, walk->modules.items,
+						  walk->modules.count));
 	/* Each module is patched as a whole, or not at all. */
 	mt_array_each (module, &walk->modules) {
 		mt_try(add_module(engine, space, lwp, *module));

@@ -40,13 +40,11 @@ struct mt_calls_room_wish {
 struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   pid_t lwp, const struct mt_calls_room_wish *wish,
 				   uint64_t *address);
-/* The same of several at once, as far as they can be where it is best; the address of one that
- * cannot becomes 0.  For a process that dies with us: should we be killed, they are not all listed.
- * Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_calls_rooms_map_best(struct mt_calls_engine *engine,
-					 struct mt_calls_space *space, pid_t lwp,
-					 const struct mt_calls_room_wish *wishes, size_t count,
-					 uint64_t *addresses);
+/* The same of several by one list of calls, each where it is best by what is known to be mapped;
+ * the address of one that cannot be there becomes 0.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_rooms_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, const struct mt_calls_room_wish *wishes,
+				    size_t count, uint64_t *addresses);
 struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, uint64_t address,
 				     uint64_t bytes);
 /* In between what is mapped is looked at once.  Should the process map something meanwhile, that

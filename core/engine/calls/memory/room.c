@@ -177,16 +177,23 @@ static void want_huge_pages(struct mt_calls_engine *engine, pid_t lwp, uint64_t 
 		mt_error_destroy(mt_target_call_system(engine->target, lwp, &call));
 }
 
+/* There is one at least. */
+static uint64_t *best_place(const struct gaps *gaps)
+{
+	uint64_t *best = gaps->places.items;
+
+	mt_array_each (place, &gaps->places)
+		if (badness(gaps, *place) < badness(gaps, *best))
+			best = place;
+	return best;
+}
+
 /* The best that the system gives. */
 static struct mt_error *map_one(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t lwp, struct gaps *gaps, uint64_t *address)
 {
 	while (gaps->places.count) {
-		uint64_t *best = gaps->places.items;
-
-		mt_array_each (place, &gaps->places)
-			if (badness(gaps, *place) < badness(gaps, *best))
-				best = place;
+		uint64_t *best = best_place(gaps);
 		const struct mt_system_call call = mapping(*best, gaps->bytes);
 		uint64_t wanted = *best;
 		mt_calls_list_ahead(space, wanted, wanted + gaps->bytes, 0);
@@ -228,7 +235,35 @@ static struct gaps gaps_for(const struct mt_calls_room_wish *wish)
 			     .best = wish->best};
 }
 
-/* Takes what the calls for rooms, one for each of the chosen wishes, ended with. */
+static struct mt_error *find_places(const struct mt_calls_space *space, struct gaps *gaps)
+{
+	if (gaps->best && is_free(space, gaps, gaps->best) &&
+	    mt_array_push(&gaps->places, gaps->best))
+		gaps->error = mt_error_no_memory();
+	mt_array_each (gap, &space->gaps)
+		see_gap(gaps, gap->low, gap->high);
+	return gaps->error;
+}
+
+/* Where there is one that is best, that or none: it may be the best of another's. */
+static struct mt_error *choose(struct mt_calls_space *space, const struct mt_calls_room_wish *wish,
+			       uint64_t *address)
+{
+	struct gaps gaps = gaps_for(wish);
+	struct mt_error *error = NULL;
+
+	*address = gaps.best && is_free(space, &gaps, gaps.best) ? gaps.best : 0;
+	if (!gaps.best)
+		error = find_places(space, &gaps);
+	if (!error && gaps.places.count)
+		*address = *best_place(&gaps);
+	if (!error && *address)
+		error = fill_gap(space, *address, *address + gaps.bytes);
+	mt_array_deinit(&gaps.places);
+	return error;
+}
+
+/* Takes what the calls for rooms ended with. */
 static struct mt_error *take_rooms(struct mt_calls_engine *engine,
 				   const struct mt_calls_space *space, pid_t lwp,
 				   struct mt_system_call *calls, size_t count)
@@ -238,11 +273,14 @@ static struct mt_error *take_rooms(struct mt_calls_engine *engine,
 	size_t huge_count = 0;
 
 	for (size_t i = 0; i < count && !error; i++) {
-		const uint64_t at = (uint64_t)calls[i].result, bytes = calls[i].arguments[1];
+		const uint64_t wanted = calls[i].arguments[0], bytes = calls[i].arguments[1];
+		const uint64_t at = (uint64_t)calls[i].result;
 
+		if (at != wanted)
+			mt_calls_unlist(space, wanted, bytes);
 		if (calls[i].result < 0 && calls[i].result >= -4095)
 			continue;
-		if (at != calls[i].arguments[0]) {
+		if (at != wanted) {
 			error = mt_calls_room_unmap(engine, lwp, at, bytes);
 			continue;
 		}
@@ -256,24 +294,23 @@ static struct mt_error *take_rooms(struct mt_calls_engine *engine,
 	return error;
 }
 
-struct mt_error *mt_calls_rooms_map_best(struct mt_calls_engine *engine,
-					 struct mt_calls_space *space, pid_t lwp,
-					 const struct mt_calls_room_wish *wishes, size_t count,
-					 uint64_t *addresses)
+struct mt_error *mt_calls_rooms_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, const struct mt_calls_room_wish *wishes,
+				    size_t count, uint64_t *addresses)
 {
 	struct mt_system_call *calls = calloc(count + 1, sizeof(*calls));
 	struct mt_error *error = calls ? list_gaps(engine, space) : mt_error_no_memory();
 	size_t chosen = 0, next = 0;
 
 	for (size_t i = 0; i < count && !error; i++) {
-		struct gaps gaps = gaps_for(&wishes[i]);
-
 		addresses[i] = 0;
-		if (!gaps.best || !is_free(space, &gaps, gaps.best))
+		error = choose(space, &wishes[i], &addresses[i]);
+		if (error || !addresses[i])
 			continue;
-		addresses[i] = gaps.best;
-		calls[chosen++] = mapping(gaps.best, gaps.bytes);
-		error = fill_gap(space, gaps.best, gaps.best + gaps.bytes);
+		calls[chosen] = mapping(addresses[i], gaps_for(&wishes[i]).bytes);
+		mt_calls_list_ahead(space, addresses[i], addresses[i] + calls[chosen].arguments[1],
+				    0);
+		chosen++;
 	}
 	if (!error)
 		error = mt_target_call_systems(engine->target, lwp, calls, chosen);
@@ -293,11 +330,7 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	struct gaps gaps = gaps_for(wish);
 
 	mt_try(list_gaps(engine, space));
-	if (gaps.best && is_free(space, &gaps, gaps.best) && mt_array_push(&gaps.places, gaps.best))
-		gaps.error = mt_error_no_memory();
-	mt_array_each (gap, &space->gaps)
-		see_gap(&gaps, gap->low, gap->high);
-	struct mt_error *error = gaps.error;
+	struct mt_error *error = find_places(space, &gaps);
 	if (!error)
 		error = map_one(engine, space, lwp, &gaps, address);
 	if (!error)

@@ -269,9 +269,9 @@ static struct mt_calls_room_wish wish_of(const struct mt_calls_module *module)
 	};
 }
 
-struct mt_error *mt_calls_modules_map_best(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space, pid_t lwp,
-					   struct mt_calls_module **modules, size_t count)
+struct mt_error *mt_calls_modules_map_rooms(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space, pid_t lwp,
+					    struct mt_calls_module **modules, size_t count)
 {
 	struct mt_calls_room_wish *wishes = calloc(count + 1, sizeof(*wishes));
 	uint64_t *addresses = calloc(count + 1, sizeof(*addresses));
@@ -280,7 +280,7 @@ struct mt_error *mt_calls_modules_map_best(struct mt_calls_engine *engine,
 	for (size_t i = 0; i < count && !error; i++)
 		wishes[i] = wish_of(modules[i]);
 	if (!error)
-		error = mt_calls_rooms_map_best(engine, space, lwp, wishes, count, addresses);
+		error = mt_calls_rooms_map(engine, space, lwp, wishes, count, addresses);
 	for (size_t i = 0; i < count && !error; i++) {
 		modules[i]->room = addresses[i];
 		modules[i]->room_bytes = wishes[i].bytes;

@@ -49,11 +49,11 @@ int mt_calls_module_find_clean(struct mt_calls_module *module);
 /* SIZE bytes of it at ADDRESS in the process, wherever they are.  False: they are not to be had. */
 bool mt_calls_clean_bytes(const struct mt_calls_module *module, uint64_t address, void *bytes,
 			  size_t size);
-/* The rooms of modules of a process that dies with us, as far as they can be where they are best.
- * Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_calls_modules_map_best(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space, pid_t lwp,
-					   struct mt_calls_module **modules, size_t count);
+/* The rooms of several modules at once, as far as they can be where they are best; module_map()
+ * finds those of the others.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_modules_map_rooms(struct mt_calls_engine *engine,
+					    struct mt_calls_space *space, pid_t lwp,
+					    struct mt_calls_module **modules, size_t count);
 /* Its room, unless it has one, by a call in the name of LWP.  *module becomes NULL: there is none,
  * and the log says so. Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
