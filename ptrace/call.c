@@ -210,28 +210,38 @@ static struct mt_error *injected_system_calls(struct remote_call *remote,
 	return restore(remote);
 }
 
+/* The program's memory is read here, if it can be: to read it through the kernel takes a lock that
+ * every call which maps or moves memory waits for. */
+static bool seems_done(const struct remote_call *remote, size_t count)
+{
+	const struct mt_injected *injected = &remote->process->injected;
+	struct mt_target *base = &remote->target->base;
+	uint64_t done = 0;
+
+	if (injected->results_here)
+		return __atomic_load_n(&injected->results_here[count], __ATOMIC_ACQUIRE) != 0;
+	return base->ops->read(base, remote->lwp->pid, injected->results + count * sizeof(done),
+			       &done, sizeof(done)) == sizeof(done) &&
+	       done;
+}
+
 /* Until it stops, or seems to be done: a moment for one call, longer for more. */
 static struct mt_error *await_list(struct remote_call *remote, size_t count, bool *stopped)
 {
 	const struct timespec moment = {.tv_nsec = 50000};
-	const uint64_t done_at = remote->process->injected.results + count * sizeof(uint64_t);
 	const uint64_t begin_ns = mt_clock_monotonic_ns();
-	struct mt_target *base = &remote->target->base;
 	pid_t lwp = remote->lwp->lwp;
 
 	for (;;) {
 		const uint64_t waited_ns = mt_clock_monotonic_ns() - begin_ns;
 		pid_t reported = waitpid(lwp, &remote->status, __WALL | WNOHANG);
-		uint64_t done = 0;
 
 		*stopped = reported == lwp;
 		if (*stopped)
 			return NULL;
 		if (reported < 0 && errno != EINTR)
 			return gone(lwp);
-		if (base->ops->read(base, remote->lwp->pid, done_at, &done, sizeof(done)) ==
-			sizeof(done) &&
-		    done)
+		if (seems_done(remote, count))
 			return NULL;
 		if (waited_ns > MT_PTRACE_LONGEST_NS)
 			return mt_error_new(MT_ERROR_BUSY,

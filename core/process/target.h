@@ -98,6 +98,8 @@ struct mt_injected {
 	uint64_t alive; /* behind it stands mt_inject_list_code, and this is the word that it looks
 			 * at; 0: it does not */
 	uint64_t results; /* of that: MT_INJECT_RESULTS_BYTES */
+	/* The same memory here, as long as this is set; NULL: it is the process's alone. */
+	const uint64_t *results_here;
 };
 
 /* Access to processes: memory, registers, threads, and code that they run for us. */

@@ -93,6 +93,7 @@ struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
 	if (on && space->rings) {
 		injected.alive = mt_calls_alive_word(space->rings);
 		injected.results = mt_calls_results_address(space->rings);
+		injected.results_here = mt_calls_results_here(space->rings);
 	}
 	return engine->target->ops->set_injected(engine->target, space->pid, injected);
 }

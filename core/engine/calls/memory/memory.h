@@ -113,8 +113,9 @@ uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings);
 /* Where errors of conditions are counted: in the program, and here. */
 uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings);
 uint8_t *mt_calls_conditions_here(const struct mt_calls_rings *rings);
-/* In the program: where a list's results go. */
+/* In the program, and here: where a list's results go. */
 uint64_t mt_calls_results_address(const struct mt_calls_rings *rings);
+const uint64_t *mt_calls_results_here(const struct mt_calls_rings *rings);
 /* In the program: the word that tells whether we live. */
 static inline uint64_t mt_calls_alive_word(const struct mt_calls_rings *rings)
 {

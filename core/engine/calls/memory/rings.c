@@ -52,15 +52,25 @@ uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings)
 	       MT_CALLS_CONDITIONS_BYTES + MT_CALLS_RESULTS_BYTES;
 }
 
-uint64_t mt_calls_results_address(const struct mt_calls_rings *rings)
+static uint64_t results_offset(const struct mt_calls_rings *rings)
 {
 	_Static_assert(MT_INJECT_RESULTS_BYTES <= MT_CALLS_RESULTS_BYTES, "all results fit");
-	return rings->address + mt_calls_slots_bytes(rings) - MT_CALLS_RESULTS_BYTES;
+	return mt_calls_slots_bytes(rings) - MT_CALLS_RESULTS_BYTES;
+}
+
+uint64_t mt_calls_results_address(const struct mt_calls_rings *rings)
+{
+	return rings->address + results_offset(rings);
+}
+
+const uint64_t *mt_calls_results_here(const struct mt_calls_rings *rings)
+{
+	return (const void *)(rings->slots + results_offset(rings));
 }
 
 static uint64_t conditions_offset(const struct mt_calls_rings *rings)
 {
-	return mt_calls_slots_bytes(rings) - MT_CALLS_RESULTS_BYTES - MT_CALLS_CONDITIONS_BYTES;
+	return results_offset(rings) - MT_CALLS_CONDITIONS_BYTES;
 }
 
 uint64_t mt_calls_conditions_address(const struct mt_calls_rings *rings)
