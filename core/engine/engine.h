@@ -356,9 +356,11 @@ typedef struct mt_error *mt_engine_value_found(void *context, pid_t pid, uint64_
 
 /* Rings that are looked at while the program runs. */
 struct mt_engine_live_ops {
-	/* Called now and then, and MT_ENGINE_TICK_MS apart when nothing happens: look at how the
-	 * program gets on.  NULL: there is nothing to see. */
+	/* Called now and then, and tick_ms() apart when nothing happens: look at how the program
+	 * gets on.  NULL: there is nothing to see. */
 	void (*tick)(struct mt_engine *engine);
+	/* How far apart, when nothing happens.  NULL: MT_ENGINE_TICK_MS. */
+	unsigned (*tick_ms)(struct mt_engine *engine);
 	/* Called as often: put into the recording what cannot wait for a snapshot.  NULL: there is
 	 * no such thing.  Errors: the writer's; NO_MEMORY. */
 	struct mt_error *(*drain)(struct mt_engine *engine, struct mt_recording_writer *writer);

@@ -286,6 +286,14 @@ bool mt_proc_is_pending(pid_t lwp, int signal)
 	return all & ~blocked & 1ull << (signal - 1);
 }
 
+bool mt_proc_is_blocked(pid_t lwp, int signal)
+{
+	uint64_t blocked;
+
+	pending(lwp, &blocked);
+	return blocked & 1ull << (signal - 1);
+}
+
 bool mt_proc_is_queued(pid_t lwp, int signal)
 {
 	uint64_t blocked;

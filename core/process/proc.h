@@ -57,6 +57,8 @@ enum mt_signal_action mt_proc_signal_action(pid_t lwp, int signal);
 bool mt_proc_has_signal(pid_t lwp);
 /* This one does, and is not blocked. */
 bool mt_proc_is_pending(pid_t lwp, int signal);
+/* It has the signal blocked. */
+bool mt_proc_is_blocked(pid_t lwp, int signal);
 /* Whether it is or not. */
 bool mt_proc_is_queued(pid_t lwp, int signal);
 /* Whether it ends the process, delivered with that action. */

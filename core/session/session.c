@@ -289,11 +289,19 @@ struct mt_error *mt_session_begin(struct mt_session *session, pid_t pid)
 	return mt_session_go_on(session, pid, 0);
 }
 
+static int tick_ms(const struct mt_session *session)
+{
+	const struct mt_engine_live_ops *live = mt_session_engine_ops(session)->live;
+
+	if (!live)
+		return POLL_MS;
+	return live->tick_ms ? (int)live->tick_ms(session->engine) : MT_ENGINE_TICK_MS;
+}
+
 /* All that happened by now, or the next thing that happens. */
 static struct mt_error *turn(struct mt_session *session)
 {
-	mt_try(
-	    take_all(session, mt_session_engine_ops(session)->live ? MT_ENGINE_TICK_MS : POLL_MS));
+	mt_try(take_all(session, tick_ms(session)));
 	mt_session_tick(session);
 	mt_try(mt_session_look_for_made(session));
 	return mt_session_drain(session);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What keeps a program waiting for us, seen by mtdb's own system calls: how often a thread is
-stopped."""
+stopped, how soon mtdb looks for one that waits, and what it does before that goes on."""
+import re
 import shutil
+import statistics
 import subprocess
 
 import pytest
@@ -19,6 +21,31 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	for (;;)
 		pause();
+}
+"""
+HITS = """
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int sum;
+__attribute__((noipa)) void work(int n) { sum += n; }
+__attribute__((noipa)) void hit(void) { sum++; }
+int main(int argc, char **argv)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGURG);
+	if (argc > 1)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	puts("ready");
+	fflush(stdout);
+	for (int i = 0; i < 50000; i++)
+		work(i);
+	if (argc == 1)
+		hit();
+	else if (getchar() != EOF)
+		hit();
+	return 0;
 }
 """
 LIBRARIES = 30
@@ -61,3 +88,18 @@ def test_libraries_take_no_stops_of_their_own(compile, calls_of, tmp_path):
 
     # Two lines for each call that is made by itself: as it is left, one for each room.
     assert stops(*copies) - stops() < 3 * LIBRARIES
+
+
+def test_who_blocks_the_signal_is_looked_for_more_often(compile, calls_of, tmp_path):
+    """A thread that has SIGURG blocked waits in a stub until mtdb looks."""
+    program = compile(write(tmp_path, HITS), "-O1")
+
+    with subprocess.Popen([program, "waits"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == "ready\n"
+            lines = calls_of("rt_sigtimedwait", "attach", "-e", "calls", "-t", "hit", "--for=500ms", "-o",
+                             tmp_path / "out.json", str(child.pid))
+        finally:
+            child.kill()
+    found = [re.search(r"tv_sec=0, tv_nsec=(\d+)", line) for line in lines]
+    assert statistics.median(int(one[1]) for one in found if one) <= 1000000

@@ -6,12 +6,17 @@
 
 #include "process/proc.h"
 
+#include <signal.h>
 #include <string.h>
 
 #define MOST_ANCHORS 16384u
 /* Looking at many threads must not take more than one part in so many of our time. */
 #define LEISURE   50u
 #define NS_PER_MS 1000000ull
+/* While threads may wait for that. */
+#define ASKED_TICK_MS 1
+/* Of threads whose signals are looked at in one tick. */
+#define MOST_HEEDED 8u
 
 /* The older half of many goes: the ring began anew since then, or times get coarser there. */
 static void put(mt_calls_anchors *anchors, struct mt_ring_anchor anchor)
@@ -74,14 +79,37 @@ static void anchor_running(struct mt_calls_engine *engine, struct mt_calls_threa
 	mt_calls_throttle(engine, thread, anchor.written, anchor.first);
 }
 
+/* A server may read its signals from a descriptor: then it has them blocked from the beginning, in
+ * all of its threads.  One that blocks SIGURG later is known by its first question. */
+static void heed(struct mt_calls_engine *engine)
+{
+	struct mt_calls_thread *thread = engine->threads;
+
+	for (unsigned left = MOST_HEEDED; thread && left && !engine->is_asked;
+	     thread = thread->hh.next) {
+		if (thread->heeded || !thread->space->breaks.count)
+			continue;
+		thread->heeded = true;
+		left--;
+		if (mt_proc_is_blocked(thread->lwp, SIGURG))
+			mt_calls_note_asked(engine, thread->space);
+	}
+}
+
+unsigned mt_calls_tick_ms(struct mt_engine *base)
+{
+	return ((struct mt_calls_engine *)base)->is_asked ? ASKED_TICK_MS : MT_ENGINE_TICK_MS;
+}
+
 void mt_calls_tick(struct mt_engine *base)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
 	uint64_t begin_ns = mt_clock_monotonic_ns(), end_ns;
 
+	mt_calls_stub_answer(engine);
 	if (begin_ns < engine->next_tick_ns)
 		return;
-	mt_calls_stub_answer(engine);
+	heed(engine);
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		if (thread->space->waiting.count)
 			mt_error_destroy(mt_calls_set_waiting_breaks(engine, thread->space));

@@ -572,8 +572,10 @@ static const struct mt_engine_break_ops breaks = {.measures = true,
 						  .set = set_breakpoint,
 						  .retire = mt_calls_retire,
 						  .number = mt_calls_number_thread};
-static const struct mt_engine_live_ops live = {
-    .tick = mt_calls_tick, .look = look, .each_value = mt_calls_each_value};
+static const struct mt_engine_live_ops live = {.tick = mt_calls_tick,
+					       .tick_ms = mt_calls_tick_ms,
+					       .look = look,
+					       .each_value = mt_calls_each_value};
 static const struct mt_engine_text_ops text = {
     .prepare_attach = prepare_attach,
     .attach = attach,

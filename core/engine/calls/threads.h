@@ -43,6 +43,8 @@ uint64_t mt_calls_stood_ns(const struct mt_calls_engine *engine,
 			   const struct mt_calls_thread *thread, uint64_t tsc);
 /* All of them, which run on; not more often than makes sense. */
 void mt_calls_tick(struct mt_engine *base);
+/* How far apart its calls are, when nothing happens. */
+unsigned mt_calls_tick_ms(struct mt_engine *base);
 
 /* history.c: 0, or -1 without memory. */
 int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,

@@ -58,6 +58,8 @@ struct mt_error *mt_calls_stub_make_before(struct mt_calls_engine *engine,
 					   struct mt_calls_break *one, uint64_t target);
 /* Whether a thread at PC, in there, waits for us. */
 bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc);
+/* Threads of the space may wait: from now on ticks are more frequent. */
+void mt_calls_note_asked(struct mt_calls_engine *engine, const struct mt_calls_space *space);
 /* Threads that wait stop soon with INTERRUPTED. */
 void mt_calls_stub_answer(struct mt_calls_engine *engine);
 /* LWP stands behind the stub's signal, or waits: it goes on as if it had not been there. */

@@ -3,7 +3,7 @@
  * any time, also while a thread stands for its int3.  So the text has a jump instead, to a stub
  * that asks whether we live, and if so sends its thread a signal that does nothing by default, but
  * which a tracer sees.  A thread that has it blocked asks for us in the memory that we share, and
- * waits until we come, which takes some milliseconds, or are gone:
+ * waits until we come, which takes a millisecond or two, or are gone:
  *
  *	lea   rsp, [rsp-128]	; below the red zone
  *	push  rcx
@@ -158,8 +158,11 @@ static struct mt_error *write_stub(struct mt_calls_engine *engine, struct mt_cal
 	memcpy(bytes + ALIVE_AT, &alive, sizeof(alive));
 	memcpy(bytes + ALIVE_AGAIN_AT, &alive, sizeof(alive));
 	memcpy(bytes + ASKED_AT, &asked, sizeof(asked));
-	if (mt_calls_sandbox(engine, space))
+	if (mt_calls_sandbox(engine, space)) {
 		memcpy(bytes + RAISE_AT, no_raise, sizeof(no_raise));
+		if (!one->gate)
+			mt_calls_note_asked(engine, space);
+	}
 	if (one->gate) {
 		memcpy(bytes + MOV_ASKED_AT, miss, sizeof(miss));
 		memcpy(bytes + LOOP_AT, no_wait, sizeof(no_wait));
@@ -358,10 +361,24 @@ bool mt_calls_stub_waits(const struct mt_calls_break *one, uint64_t pc)
 /* Whether a thread asked since the last time. */
 static bool take_question(const struct mt_calls_space *space)
 {
+	uint32_t *asked;
+
 	if (!space->rings || !space->breaks.count)
 		return false;
-	return __atomic_exchange_n((uint32_t *)(space->rings->slots + MT_CALLS_ASKED), 0,
-				   __ATOMIC_ACQ_REL);
+	asked = (uint32_t *)(space->rings->slots + MT_CALLS_ASKED);
+	return __atomic_load_n(asked, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(asked, 0, __ATOMIC_ACQ_REL);
+}
+
+void mt_calls_note_asked(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+{
+	if (!engine->is_asked)
+		mt_log(
+		    engine->options.log, MT_LOG_DEBUG,
+		    "process %d may block SIGURG, by which threads stop for triggers: whether one "
+		    "waits for us is looked at each millisecond",
+		    space->pid);
+	engine->is_asked = true;
 }
 
 void mt_calls_stub_answer(struct mt_calls_engine *engine)
@@ -372,6 +389,7 @@ void mt_calls_stub_answer(struct mt_calls_engine *engine)
 		asked |= take_question(thread->space);
 	if (!asked)
 		return;
+	mt_calls_note_asked(engine, engine->threads->space);
 	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
 		struct user_regs_struct registers;
 		const struct mt_calls_break *there;

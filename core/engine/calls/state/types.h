@@ -392,6 +392,7 @@ struct mt_calls_thread {
 	uint64_t own_stack_bytes; /* that may be as large */
 	uint64_t pc;              /* at its last stop */
 	bool urged;               /* the signal that a stub has sent it is to come yet */
+	bool heeded;              /* whether it has that blocked was looked at */
 	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */
 	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */
@@ -433,7 +434,8 @@ struct mt_calls_engine {
 	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */
 	MT_ARRAY(struct mt_calls_birth) births;
 	uint64_t next_tick_ns;
-	bool breathes;            /* see mt_calls_breathe() */
+	bool is_asked; /* a thread that comes to a stub may wait there until the next tick */
+	bool breathes; /* see mt_calls_breathe() */
 	mt_calls_histories ended; /* of threads, in the order of their ends */
 	MT_ARRAY(struct mt_calls_throttled) throttled;
 	MT_ARRAY(struct mt_calls_condition *) conditions;
