@@ -93,6 +93,10 @@ struct mt_engine_options {
 	 * threads report is handled, and they go on. */
 	struct mt_error *(*breathe)(void *context);
 	void *breathe_context;
+	/* May be NULL.  Called in a snapshot of all threads once these may go on, also the one
+	 * whose stop it is taken for: what is written of them was copied. */
+	struct mt_error *(*copied)(void *context);
+	void *copied_context;
 	pid_t only; /* this thread, by LWP, and no other; 0: all.  Not for the engine pt */
 	/* A front end's live session: a snapshot leaves the rings as they are, and the next one
 	 * holds it all again. */

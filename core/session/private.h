@@ -153,6 +153,7 @@ struct mt_session {
 	bool attached;
 	bool leaving;        /* all processes: triggers do not count any more */
 	bool taking;         /* stops are being handled: see breathe() */
+	pid_t hit_lwp;       /* it stands for a trigger until the snapshot is copied; 0: none */
 	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
 	bool has_header;     /* the triggers of mtrace.h are there */
 	bool is_asked;       /* for a snapshot: check_request() takes it */

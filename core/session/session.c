@@ -126,6 +126,15 @@ static struct mt_error *breathe(void *context)
 	return session->taking ? NULL : take_all(session, 0);
 }
 
+static struct mt_error *let_hit_thread_go(void *context)
+{
+	struct mt_session *session = context;
+	const pid_t lwp = session->hit_lwp;
+
+	session->hit_lwp = 0;
+	return lwp ? mt_session_go_on(session, lwp, 0) : NULL;
+}
+
 static struct mt_error *create_engine(struct mt_session *session)
 {
 	const struct mt_engine_ops *chosen = NULL;
@@ -134,6 +143,8 @@ static struct mt_error *create_engine(struct mt_session *session)
 	options.conversion = session->conversion;
 	options.breathe = breathe;
 	options.breathe_context = session;
+	options.copied = let_hit_thread_go;
+	options.copied_context = session;
 	mt_try(mt_engine_choose(session->options->engine_name, &chosen, &session->why));
 	session->result.engine = chosen->name;
 	mt_try(check_options(session, chosen));

@@ -159,11 +159,16 @@ static struct mt_error *on_breakpoint(struct mt_session *session, struct mt_sess
 				      const struct mt_stop *stop, const struct mt_engine_news *news)
 {
 	thread->last_pc = news->pc;
-	if (mt_session_has_site(thread->process, news->pc))
-		mt_try(hit(session, thread, news));
-	else
+	if (!mt_session_has_site(thread->process, news->pc)) {
 		mt_try(mt_session_put_maps(session, thread->process, news->time_ns));
-	return mt_session_go_on(session, stop->lwp, 0);
+		return mt_session_go_on(session, stop->lwp, 0);
+	}
+	/* It goes on as soon as the snapshot needs it no more. */
+	session->hit_lwp = stop->lwp;
+	struct mt_error *error = hit(session, thread, news);
+	const bool stands = session->hit_lwp != 0;
+	session->hit_lwp = 0;
+	return error || !stands ? error : mt_session_go_on(session, stop->lwp, 0);
 }
 
 /* A trigger is hit when the thread comes to its instruction.  Coming back to it from a signal

@@ -103,3 +103,19 @@ def test_who_blocks_the_signal_is_looked_for_more_often(compile, calls_of, tmp_p
             child.kill()
     found = [re.search(r"tv_sec=0, tv_nsec=(\d+)", line) for line in lines]
     assert statistics.median(int(one[1]) for one in found if one) <= 1000000
+
+
+def test_a_hit_thread_goes_on_before_its_snapshot_is_written(compile, calls_of, tmp_path):
+    program = compile(write(tmp_path, HITS), "-O1")
+    lines = calls_of("ptrace,write", "run", "-e", "calls", "-s", "1M", "-t", "hit", "-o",
+                     tmp_path / "out.json", program)
+    sizes, last = [], None
+    for line in lines:
+        size = re.match(r"write\(\d+, .* = (\d+)$", line)
+        if not size:
+            if sum(sizes) > 100000:
+                break
+            sizes, last = [], line
+        else:
+            sizes.append(int(size[1]))
+    assert sum(sizes) > 100000 and last.startswith("ptrace(PTRACE_CONT"), last

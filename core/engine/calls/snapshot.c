@@ -389,6 +389,8 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 			mt_target_release(engine->target, thread->pid);
 		if (!error)
 			error = complete(&snapshot);
+		if (!error && engine->options.copied)
+			error = engine->options.copied(engine->options.copied_context);
 		if (!error)
 			error = put_all(&snapshot, writer);
 	}
