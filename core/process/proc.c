@@ -204,27 +204,31 @@ static bool is_unwritten(uint64_t page)
 	       ((page & PAGE_OF_FILE) && !(page & PAGE_SWAPPED));
 }
 
-bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
-			  bool (*found)(void *context, uint64_t page), void *context)
+int mt_proc_open_pagemap(pid_t pid)
 {
-	uint64_t pages[512];
-	bool all = true;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	for (uint64_t at = start; fd >= 0 && all && at < end;) {
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool mt_proc_each_written(int pagemap, uint64_t start, uint64_t end,
+			  bool (*found)(void *context, uint64_t page), void *context)
+{
+	uint64_t pages[512];
+	bool all = pagemap >= 0;
+
+	for (uint64_t at = start; all && at < end;) {
 		size_t left = (end - at + PAGE - 1) / PAGE, most = sizeof(pages) / sizeof(*pages);
 		size_t size = (left < most ? left : most) * sizeof(*pages);
 
-		all = pread(fd, pages, size, (off_t)(at / PAGE * sizeof(*pages))) == (ssize_t)size;
+		all = pread(pagemap, pages, size, (off_t)(at / PAGE * sizeof(*pages))) ==
+		      (ssize_t)size;
 		for (size_t i = 0; all && i < size / sizeof(*pages); i++)
 			all = is_unwritten(pages[i]) || found(context, at + i * PAGE);
 		at += size / sizeof(*pages) * PAGE;
 	}
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0 && all;
+	return all;
 }
 
 int mt_proc_share_memory(pid_t one, pid_t other)

@@ -13,10 +13,12 @@ mt_proc_each_map(pid_t pid, struct mt_error *(*found)(void *context, const struc
 /* Errors: SYSTEM (there is no /proc, or none of our PID namespace). */
 struct mt_error *mt_proc_check(void);
 
+/* For each_written(); -1: it cannot be had. */
+int mt_proc_open_pagemap(pid_t pid);
 /* The pages of [start, end) into which somebody wrote, until FOUND returns false: the others are,
  * or would be when they are touched, what the mapped files hold.  False: it did, or they are not
  * known. */
-bool mt_proc_each_written(pid_t pid, uint64_t start, uint64_t end,
+bool mt_proc_each_written(int pagemap, uint64_t start, uint64_t end,
 			  bool (*found)(void *context, uint64_t page), void *context);
 
 /* Where the program in the process begins (getauxval(3), AT_ENTRY).  0: not known. */

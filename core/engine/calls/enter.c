@@ -89,32 +89,52 @@ static struct mt_error *add_place(struct mt_calls_entering *entering, pid_t lwp,
 	return NULL;
 }
 
-/* What others map meanwhile is not mapped over: there the next best room is taken. */
 static struct mt_error *add_places(struct mt_calls_entering *entering, pid_t lwp)
 {
-	mt_calls_rooms_begin(entering->space);
 	struct mt_error *error =
 	    mt_calls_modules_map_rooms(entering->engine, entering->space, lwp,
 				       entering->modules.items, entering->modules.count);
 	for (size_t i = 0; i < entering->modules.count && !error; i++)
 		error = add_place(entering, lwp, entering->modules.items[i]);
-	mt_calls_rooms_end(entering->space);
 	return error;
 }
 
-struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp)
+static struct mt_error *map_places(struct mt_calls_entering *entering, pid_t lwp)
 {
 	struct mt_calls_engine *engine = entering->engine;
 	struct mt_calls_space *space = entering->space;
 
-	entering->swap.pid = space->pid;
-	space->swap = &entering->swap;
-	mt_try(mt_calls_space_begin(engine, space, lwp));
-	if (space->stage == MT_CALLS_REFUSED)
-		return NULL;
+	mt_try(mt_calls_agent_map(engine, space, lwp));
 	mt_try(mt_target_each_map(engine->target, space->pid, see_map, entering));
 	mt_try(add_places(entering, lwp));
 	return mt_calls_swap_map(engine, space, &entering->swap, lwp);
+}
+
+struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_space *space = entering->space;
+
+	entering->swap.pid = space->pid;
+	space->swap = &entering->swap;
+	space->stage = MT_CALLS_LOADED;
+	return mt_calls_space_make_rings(entering->engine, space, lwp);
+}
+
+/* What is mapped is read once.  Should others map something meanwhile, that is not mapped over:
+ * there the next best room is taken. */
+struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_space *space = entering->space;
+	struct mt_held_maps maps;
+
+	if (space->stage == MT_CALLS_REFUSED)
+		return NULL;
+	mt_target_hold_maps(entering->engine->target, space->pid, &maps);
+	mt_calls_rooms_begin(space);
+	struct mt_error *error = map_places(entering, lwp);
+	mt_calls_rooms_end(space);
+	mt_target_let_maps_go(entering->engine->target, &maps);
+	return error;
 }
 
 static struct mt_error *fill(struct mt_calls_entering *entering)
@@ -140,6 +160,8 @@ struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering)
 {
 	entering->space->references++;
 	entering->engine->breathes = true;
+	if (entering->space->rings)
+		mt_calls_warm_ring(entering->space->rings);
 	struct mt_error *error = fill(entering);
 	entering->engine->breathes = false;
 	mt_calls_space_unref(entering->space);

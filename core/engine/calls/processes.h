@@ -59,9 +59,9 @@ void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
-/* Rings and the agent, in the name of LWP; the space may come to be REFUSED instead. */
-struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				      pid_t lwp);
+/* If it has none, in the name of LWP; the space may come to be REFUSED instead. */
+struct mt_error *mt_calls_space_make_rings(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp);
 /* To all its threads, which stand still. */
 struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space);
 struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
@@ -91,9 +91,10 @@ struct mt_calls_entering {
 	size_t breaks; /* so many were known when the texts were filled */
 };
 
-/* In this order: map what is needed, in the name of LWP, which alone stands still; fill it, while
- * all run; and have the patches in the text, while all stand still.  Errors: the target's;
- * NO_MEMORY. */
+/* In this order: map the rings, and what else is needed, in the name of LWP, which alone stands
+ * still; fill it, while all run; and have the patches in the text, while all stand still.  Errors:
+ * the target's; NO_MEMORY. */
+struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
 struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp);

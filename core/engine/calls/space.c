@@ -191,10 +191,10 @@ struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_c
 }
 
 /* What the program may not have, it goes on without. */
-static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				   pid_t lwp)
+struct mt_error *mt_calls_space_make_rings(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space, pid_t lwp)
 {
-	struct mt_error *error = mt_calls_rings_create(engine, space, lwp);
+	struct mt_error *error = space->rings ? NULL : mt_calls_rings_create(engine, space, lwp);
 
 	if (!error || mt_error_code(error) == MT_ERROR_GONE)
 		return error;
@@ -203,12 +203,11 @@ static struct mt_error *make_rings(struct mt_calls_engine *engine, struct mt_cal
 	return NULL;
 }
 
-struct mt_error *mt_calls_space_begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				      pid_t lwp)
+static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
+			      pid_t lwp)
 {
 	space->stage = MT_CALLS_LOADED;
-	if (!space->rings)
-		mt_try(make_rings(engine, space, lwp));
+	mt_try(mt_calls_space_make_rings(engine, space, lwp));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	return mt_calls_agent_map(engine, space, lwp);
@@ -374,7 +373,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_try(mt_target_each_map(engine->target, space->pid, see_map, walk));
 	mt_try(refuse_gs_users(engine, space));
 	if (space->stage < MT_CALLS_LOADED) {
-		mt_try(mt_calls_space_begin(engine, space, lwp));
+		mt_try(begin(engine, space, lwp));
 		if (space->stage == MT_CALLS_REFUSED)
 			return NULL;
 		mt_try(mt_calls_give_rings(engine, space));

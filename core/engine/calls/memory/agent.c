@@ -25,6 +25,7 @@ struct mt_error *mt_calls_agent_map(struct mt_calls_engine *engine, struct mt_ca
 	if (space->attached && address != arguments[0])
 		mt_calls_unlist(space, arguments[0], MT_AGENT_BYTES);
 	mt_calls_list(engine, space, address, address + MT_AGENT_BYTES, 0);
+	mt_try(mt_calls_room_take(space, address, address + MT_AGENT_BYTES));
 	mt_try(engine->target->ops->write(engine->target, space->pid, address, mt_agent_code,
 					  (size_t)(mt_agent_code_end - mt_agent_code)));
 	space->agent = address;

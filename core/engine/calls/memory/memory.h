@@ -51,6 +51,8 @@ struct mt_error *mt_calls_room_unmap(struct mt_calls_engine *engine, pid_t lwp, 
  * room is not taken. */
 void mt_calls_rooms_begin(struct mt_calls_space *space);
 void mt_calls_rooms_end(struct mt_calls_space *space);
+/* Something is mapped there now.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_room_take(struct mt_calls_space *space, uint64_t start, uint64_t end);
 /* Of the rooms for single instructions at ADDRESS, one from which all of the WISH is within reach,
  * with at least so many bytes left: between two such rooms jumps need not reach. */
 struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_calls_space *space,

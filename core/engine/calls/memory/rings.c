@@ -265,9 +265,14 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	*mt_calls_slot(rings, 0) =
 	    (struct mt_ring_position){.ring = mt_calls_ring_address(rings, 0), .stampless = 1};
 	advise(engine, lwp, rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP);
-	/* The first thread's; for the others see mt_calls_warm_ring(). */
+	/* The first thread's; for the others, and where the program runs already and a thread would
+	 * stand still for it, see mt_calls_warm_ring(). */
+	if (space->attached)
+		return NULL;
 	advise(engine, lwp, mt_calls_ring_address(rings, 1), rings->ring_bytes,
 	       MT_MADV_POPULATE_WRITE);
+	rings->hot[1] = true;
+	rings->spare = 1;
 	return NULL;
 }
 
@@ -296,8 +301,6 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 		return error;
 	}
 	rings->taken[0] = true;
-	rings->hot[1] = true;
-	rings->spare = 1;
 	space->rings = rings;
 	if (space->inject_code)
 		mt_calls_list(engine, space, space->inject_code, space->inject_code + PAGE, 0);

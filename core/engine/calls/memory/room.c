@@ -110,8 +110,7 @@ static struct mt_error *list_gaps(struct mt_calls_engine *engine, struct mt_call
 	return mt_target_each_map(engine->target, space->pid, see_mapping, &listing);
 }
 
-/* Something is mapped there now. */
-static struct mt_error *fill_gap(struct mt_calls_space *space, uint64_t start, uint64_t end)
+struct mt_error *mt_calls_room_take(struct mt_calls_space *space, uint64_t start, uint64_t end)
 {
 	mt_array_each (gap, &space->gaps) {
 		struct mt_calls_gap above = {end, gap->high};
@@ -258,7 +257,7 @@ static struct mt_error *choose(struct mt_calls_space *space, const struct mt_cal
 	if (!error && gaps.places.count)
 		*address = *best_place(&gaps);
 	if (!error && *address)
-		error = fill_gap(space, *address, *address + gaps.bytes);
+		error = mt_calls_room_take(space, *address, *address + gaps.bytes);
 	mt_array_deinit(&gaps.places);
 	return error;
 }
@@ -338,7 +337,7 @@ struct mt_error *mt_calls_room_map(struct mt_calls_engine *engine, struct mt_cal
 	if (!error)
 		want_huge_pages(engine, lwp, *address, gaps.bytes);
 	if (!error)
-		error = fill_gap(space, *address, *address + gaps.bytes);
+		error = mt_calls_room_take(space, *address, *address + gaps.bytes);
 	mt_array_deinit(&gaps.places);
 	return error;
 }

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -231,12 +232,13 @@ static bool add_page(void *context, uint64_t page)
 
 /* Which pages are not the file's any more, and what is in them: where that is the same later, so is
  * the text.  Where it is not known, it is taken for the same. */
-static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid,
+static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid, int pagemap,
 			   const struct mt_calls_copy *copy)
 {
 	struct look look = {engine, pid, 0};
 
-	return mt_proc_each_written(pid, copy->start, copy->end, add_page, &look) ? look.sum : 0;
+	return mt_proc_each_written(pagemap, copy->start, copy->end, add_page, &look) ? look.sum
+										      : 0;
 }
 
 struct reading {
@@ -270,9 +272,12 @@ bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_cop
 {
 	const struct reading nothing = {copy, memory, clean, 0, copy->start, true};
 	struct reading reading = nothing;
+	const int pagemap = mt_proc_open_pagemap(swap->pid);
 
-	if (!mt_proc_each_written(swap->pid, copy->start, copy->end, see_written, &reading))
+	if (!mt_proc_each_written(pagemap, copy->start, copy->end, see_written, &reading))
 		reading = nothing;
+	if (pagemap >= 0)
+		close(pagemap);
 	see_unwritten(&reading, copy->end);
 	copy->changes = reading.sum;
 	return reading.is_of_file;
@@ -280,9 +285,14 @@ bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_cop
 
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap)
 {
+	const int pagemap = mt_proc_open_pagemap(swap->pid);
+
 	mt_array_each (copy, &swap->copies)
 		if (copy->is_filled)
-			copy->is_filled = copy->changes == changes_of(engine, swap->pid, copy);
+			copy->is_filled =
+			    copy->changes == changes_of(engine, swap->pid, pagemap, copy);
+	if (pagemap >= 0)
+		close(pagemap);
 }
 
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,

@@ -7,6 +7,7 @@
 #include "process/proc.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 
@@ -36,8 +37,14 @@ bool mt_calls_is_text_of_file(const struct mt_calls_engine *engine,
 {
 	struct look look = {engine, space, module};
 
-	return module->is_mapped_file && !space->inherited &&
-	       mt_proc_each_written(space->pid, module->start, module->end, is_page_of_file, &look);
+	if (!module->is_mapped_file || space->inherited)
+		return false;
+	const int pagemap = mt_proc_open_pagemap(space->pid);
+	bool is_of_file =
+	    mt_proc_each_written(pagemap, module->start, module->end, is_page_of_file, &look);
+	if (pagemap >= 0)
+		close(pagemap);
+	return is_of_file;
 }
 
 static void mark(bool *pages, size_t at, size_t length)
