@@ -234,8 +234,7 @@ static bool has_switched(struct mt_sp_stack *stack, const struct mt_function *fu
 bool mt_sp_is_elsewhere(const struct mt_sp_stack *stack, uint64_t sp)
 {
 	const uint64_t own = stack->own_stack;
-
-	uint64_t bytes = stack->own_bytes > MT_SP_REACH ? stack->own_bytes : MT_SP_REACH;
+	uint64_t bytes = stack->own_bytes ? stack->own_bytes : MT_SP_REACH;
 
 	/* Rings have the lower halves of stack pointers, which tell no more. */
 	if (bytes > MOST_OF_STACK)

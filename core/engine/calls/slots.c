@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define LEAST_STACK_BYTES (8ull << 20)
 /* Free rings that have their pages. */
 #define WARM_RINGS       2u /* made ready for threads to come */
 #define MOST_WARM_BYTES  (4ull << 20)
@@ -103,6 +104,9 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->stack = registers.rsp;
 	thread->own_stack = own_stack(thread, &registers, is_born);
 	thread->own_stack_bytes = mt_proc_stack_bytes(thread->pid);
+	/* That is the limit of the first one, and how large others are by default. */
+	if (thread->own_stack_bytes < LEAST_STACK_BYTES)
+		thread->own_stack_bytes = LEAST_STACK_BYTES;
 	if (engine->options.only && engine->options.only != thread->lwp)
 		return mt_calls_discard(engine, space, thread->lwp);
 	ring = find_free(space->rings, true);

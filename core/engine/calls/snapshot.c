@@ -146,6 +146,40 @@ static struct mt_error *complete(struct snapshot *snapshot)
 	return error;
 }
 
+struct depth {
+	uint64_t address;
+	uint64_t begin, end; /* of mappings one behind the other, the last one that was seen */
+	uint64_t bytes;      /* below the address; 0: it was not seen yet */
+};
+
+static struct mt_error *see_mapping(void *context, const struct mt_map *map)
+{
+	struct depth *depth = context;
+
+	if (map->start != depth->end)
+		depth->begin = map->start;
+	depth->end = map->end;
+	if (depth->address > map->start && depth->address <= map->end)
+		depth->bytes = depth->address - depth->begin;
+	return NULL;
+}
+
+/* The stack of a process's first thread grows as it is used, and never gets smaller; others' are
+ * mapped as a whole. */
+static void find_depths(struct snapshot *snapshot)
+{
+	mt_array_each (history, &snapshot->histories) {
+		struct depth depth = {.address = history->own_stack};
+
+		if (history->lwp != history->pid || !depth.address)
+			continue;
+		mt_error_destroy(mt_target_each_map(snapshot->engine->target, history->pid,
+						    see_mapping, &depth));
+		if (depth.bytes && depth.bytes < history->own_stack_bytes)
+			history->own_stack_bytes = depth.bytes;
+	}
+}
+
 /* Stack pointers of a thread's lie near one another. */
 static uint64_t whole_stack(uint64_t near, uint32_t low)
 {
@@ -358,6 +392,7 @@ static struct mt_error *keep_one(struct snapshot *snapshot, pid_t lwp)
 {
 	mt_try(copy_rings(snapshot, lwp));
 	mt_try(complete(snapshot));
+	find_depths(snapshot);
 	while (snapshot->histories.count) {
 		if (mt_calls_keep_ended(snapshot->engine, mt_array_last(&snapshot->histories)))
 			return mt_error_no_memory();
@@ -391,6 +426,7 @@ struct mt_error *mt_calls_snapshot(struct mt_engine *base, pid_t lwp, uint32_t n
 			error = complete(&snapshot);
 		if (!error && engine->options.copied)
 			error = engine->options.copied(engine->options.copied_context);
+		find_depths(&snapshot);
 		if (!error)
 			error = put_all(&snapshot, writer);
 	}
