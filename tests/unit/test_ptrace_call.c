@@ -102,7 +102,11 @@ static struct mt_injected map_lists(void)
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	memcpy(code, mt_inject_code, MT_INJECT_BYTES);
 	memcpy(code + MT_INJECT_LIST_CODE_AT, mt_inject_list_code, MT_INJECT_LIST_CODE_BYTES);
-	return (struct mt_injected){(uint64_t)code, (uint64_t)shared, (uint64_t)shared + PAGE};
+	return (struct mt_injected){.code = (uint64_t)code,
+				    .alive = (uint64_t)shared,
+				    .results = (uint64_t)shared + PAGE,
+				    .results_here =
+					(const uint64_t *)(const void *)(shared + PAGE)};
 }
 
 /* The word that holds our number as long as we live. */
@@ -119,16 +123,13 @@ static void lock(const struct mt_injected *injected)
 }
 
 /* More than go into one list, of which some fail. */
-static void test_lists_of_calls(void **state)
+static void check_lists(struct mt_injected injected)
 {
 	enum { COUNT = 2 * MT_INJECT_LIST_MOST + 3 };
 	struct mt_target *target = NULL;
 	struct mt_system_call calls[COUNT];
 	struct user_regs_struct before, after;
-	const struct mt_injected injected = map_lists();
 
-	(void)state;
-	lock(&injected);
 	assert_no_error(mt_ptrace_target_create(&target));
 	pid_t child = start();
 	assert_no_error(target->run->attach(target, child));
@@ -151,6 +152,17 @@ static void test_lists_of_calls(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 	assert_int_equal(kill(child, SIGKILL), 0);
 	target->ops->destroy(target);
+}
+
+static void test_lists_of_calls(void **state)
+{
+	struct mt_injected injected = map_lists();
+
+	(void)state;
+	lock(&injected);
+	check_lists(injected);
+	injected.results_here = NULL; /* read from the program's memory */
+	check_lists(injected);
 }
 
 /* SIGSTOP cannot be blocked: it comes within the calls, and is there behind them. */
