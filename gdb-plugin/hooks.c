@@ -4,7 +4,11 @@
  * it runs.  A command that is deprecated is not in `help user-defined`.
  *
  * Behind a line that is a command GDB looks at the frame, which fails at a process that was killed.
- * So where no frame is needed the bodies are blocks of Python, which take 50 us longer. */
+ * So where no frame is needed the bodies are blocks of Python, which take 50 us longer.
+ *
+ * Ctrl-C in these 50 us would end such a block at its first instruction, before we are called, with
+ * a traceback.  What Python does first with a block is to decode it, if that says how: so the codec
+ * is ours, which is called from C, and SIGINT is held from there on. */
 #include "hooks.h"
 
 #include "gdb.h"
@@ -15,6 +19,7 @@
 #include <string.h>
 
 #define COMMAND "_mtrace-hook"
+#define CODEC   "mtrace_hook"
 
 struct hook {
 	const char *name;
@@ -24,6 +29,8 @@ struct hook {
 };
 
 static bool veiled;
+static struct mt_hold awaited; /* the outer one of that which the codec began */
+static bool is_awaited;
 static bool defined; /* all of them; whoever defines others goes by on_define() */
 
 static struct mt_error *on_stop(void)
@@ -127,7 +134,7 @@ static struct mt_error *define_ours(const struct hook *hook, const char *users)
 	mt_auto(mt_str) struct mt_str body = {0}, ignored = {0};
 	const char *name = hook->name;
 
-	mt_str_append(&body, hook->has_frame ? "" : "python\n");
+	mt_str_append(&body, hook->has_frame ? "" : "python\n# coding: " CODEC "\n");
 	append_call(&body, hook);
 	mt_str_appendf(&body, "%s%s", hook->has_frame ? "" : "end\n", users);
 	if (body.failed)
@@ -206,6 +213,55 @@ static struct mt_error *define_command(void)
 	return mt_gdb_execute(COMMAND " nothing", &ignored);
 }
 
+/* Whether a block that is decoded now will come to mt_hooks_run(). */
+static bool calls_ours(void)
+{
+	PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "mtrace");
+
+	return module && PyObject_HasAttrString(module, "_hook");
+}
+
+static PyObject *decode(PyObject *self, PyObject *arguments)
+{
+	PyObject *block = PyTuple_GetItem(arguments, 0);
+	mt_auto(mt_py) PyObject *text =
+	    block ? PyUnicode_FromEncodedObject(block, "utf-8", NULL) : NULL;
+
+	(void)self;
+	if (text && !is_awaited && calls_ours()) {
+		awaited = mt_hold_begin(MT_HOLD_EVENT);
+		is_awaited = true;
+	}
+	return text ? Py_BuildValue("(On)", text, PyObject_Size(block)) : NULL;
+}
+
+static PyObject *find_codec(PyObject *self, PyObject *name)
+{
+	static PyMethodDef definition = {"decode", decode, METH_VARARGS, NULL};
+
+	(void)self;
+	if (PyUnicode_CompareWithASCIIString(name, CODEC) != 0)
+		Py_RETURN_NONE;
+	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, NULL);
+	return function ? Py_BuildValue("(OOOO)", Py_None, function, Py_None, Py_None) : NULL;
+}
+
+/* And have Python find it, which the codecs that others look for may need code in Python for. */
+static struct mt_error *register_codec(void)
+{
+	static PyMethodDef definition = {"codec", find_codec, METH_O, NULL};
+	static bool registered;
+
+	if (registered)
+		return NULL;
+	mt_auto(mt_py) PyObject *function = mt_py_function(&definition, NULL);
+	if (!function || PyCodec_Register(function) < 0)
+		return mt_py_error();
+	mt_auto(mt_py) PyObject *found = PyCodec_Decoder(CODEC);
+	registered = found != NULL;
+	return found ? NULL : mt_py_error();
+}
+
 struct mt_error *mt_hooks_define(void)
 {
 	mt_auto(mt_str) struct mt_str all = {0};
@@ -214,6 +270,7 @@ struct mt_error *mt_hooks_define(void)
 	if (all.failed)
 		return mt_error_no_memory();
 	mt_try(define_command());
+	mt_try(register_codec());
 	veiled = false;
 	for (size_t i = 0; i < HOOK_COUNT; i++) {
 		const char *name = hooks[i].name, *body = "";
@@ -285,9 +342,17 @@ static struct mt_error *run(const char *name)
 	return NULL;
 }
 
+static struct mt_hold begin_hold(void)
+{
+	if (!is_awaited)
+		return mt_hold_begin(MT_HOLD_EVENT);
+	is_awaited = false;
+	return awaited;
+}
+
 PyObject *mt_hooks_run(PyObject *self, PyObject *name)
 {
-	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
+	mt_auto(mt_hold) struct mt_hold outer = begin_hold();
 	char *text = mt_py_text(name);
 	PyObject *done = mt_py_report(text ? run(text) : mt_error_no_memory());
 

@@ -63,6 +63,42 @@ def test_at_a_question(gdb, compile, tmp_path, number):
     assert "sum 2340" in session.lines and "exited normally" in session.output, session.all
 
 
+# Between GDB's entry into Python and the first instruction there, where no event of ours is known.
+EARLY = """
+#include <signal.h>
+#include <string.h>
+extern const char *PyUnicode_AsUTF8(void *text);
+int hear(void *event, void *arguments)
+{
+	static int left = 1;
+
+	(void)arguments;
+	if (strcmp(PyUnicode_AsUTF8(event), "exec") == 0 && left-- > 0)
+		raise(SIGINT);
+	return 0;
+}
+"""
+LISTEN = """
+import ctypes
+import sys
+hear = ctypes.PyDLL("{library}").hear
+hear.argtypes = [ctypes.py_object] * 2
+sys.addaudithook(hear)
+"""
+
+
+def test_before_a_hook_in_python_begins(gdb, compile, tmp_path):
+    for name, text in (("visits.c", SOURCE), ("early.c", EARLY)):
+        (tmp_path / name).write_text(text)
+    library = compile(tmp_path / "early.c", "-shared", "-fPIC", "-Wl,-z,lazy", output="early.so")
+    (tmp_path / "listen.py").write_text(LISTEN.format(library=library))
+    session = gdb(compile(tmp_path / "visits.c", "-O1"), "mtrace start", "break visit", "run",
+                  f"source {tmp_path / 'listen.py'}", "continue", "delete", "continue")
+    assert "Quit" in session.all or "received signal SIGINT" in session.output, session.all
+    assert "KeyboardInterrupt" not in session.all
+    assert "sum 2340" in session.lines and "exited normally" in session.output, session.all
+
+
 NESTED = """
 import signal
 import mtrace
