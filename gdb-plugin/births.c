@@ -7,9 +7,13 @@
 #include "inferior.h"
 #include "process/proc.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#define INT3       0xcc
 #define MOST_BYTES 512 /* of _Fork, up to its system call */
 
 static const uint8_t load_number[] = {0xb8, SYS_clone, 0, 0, 0}; /* mov $SYS_clone,%eax */
@@ -18,11 +22,14 @@ static const uint8_t system_call[] = {0x0f, 0x05};
 static PyObject *pause_at(PyObject *self, bool on)
 {
 	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
-	const struct mt_inferior *inferior = mt_py_context(self);
+	struct mt_inferior *inferior = mt_py_context(self);
 
 	if (!inferior)
 		return NULL;
 	if (mt_live_is_recording(&inferior->live) && mt_gdb_pid() == inferior->live.pid) {
+		unsigned *forking = &inferior->births.forking;
+
+		*forking = on ? *forking + 1 : *forking - (*forking > 0);
 		mt_auto(mt_py) PyObject *none =
 		    mt_py_report(mt_session_pause(inferior->live.session, mt_gdb_lwp(), on));
 		(void)none;
@@ -53,6 +60,7 @@ void mt_births_forget(struct mt_births *births)
 {
 	mt_births_withdraw(births);
 	births->address = births->libc = 0;
+	births->forking = 0;
 }
 
 struct mt_error *mt_births_restore(struct mt_inferior *inferior)
@@ -67,6 +75,54 @@ struct mt_error *mt_births_restore(struct mt_inferior *inferior)
 	if (births->before)
 		births->behind = mt_py_breakpoint(births->return_address, &behind, inferior);
 	return births->behind ? NULL : mt_py_error();
+}
+
+struct pending {
+	struct mt_target *target;
+	pid_t parent, child;
+};
+
+static struct mt_error *clean_at(void *context, uint64_t address)
+{
+	const struct pending *pending = context;
+	const struct mt_target_ops *ops = pending->target->ops;
+	uint8_t there = 0, own = INT3;
+
+	if (ops->read(pending->target, pending->child, address, &there, 1) != 1 || there != INT3 ||
+	    ops->read(pending->target, pending->parent, address, &own, 1) != 1)
+		return NULL;
+	/* With `breakpoint always-inserted` it is in the parent's memory, too. */
+	if (own == INT3 && pending->parent == mt_gdb_pid()) {
+		mt_auto(mt_py) PyObject *bytes = mt_gdb_read_memory(address, 1);
+		const char *byte = bytes ? PyBytes_AsString(bytes) : NULL;
+
+		PyErr_Clear();
+		own = byte ? (uint8_t)*byte : INT3;
+	}
+	return own == INT3 ? NULL : ops->write(pending->target, pending->child, address, &own, 1);
+}
+
+static bool is_pending(pid_t child, pid_t parent)
+{
+	return child > 0 && mt_proc_status_number(child, "PPid") == parent &&
+	       mt_proc_status_number(child, "TracerPid") == getpid() && !mt_inferior_find(child);
+}
+
+struct mt_error *mt_births_clean_pending(struct mt_inferior *inferior)
+{
+	struct pending pending = {.target = inferior->live.target, .parent = inferior->live.pid};
+	const bool may_have = inferior->births.forking && mt_live_is_recording(&inferior->live);
+	DIR *processes = may_have ? opendir("/proc") : NULL;
+	struct mt_error *error = NULL;
+
+	for (struct dirent *entry; processes && !error && (entry = readdir(processes));) {
+		pending.child = atoi(entry->d_name);
+		if (is_pending(pending.child, pending.parent))
+			error = mt_py_each_breakpoint(clean_at, &pending);
+	}
+	if (processes)
+		closedir(processes);
+	return error;
 }
 
 /* glibc's, and musl's, which is the loader, too. */

@@ -18,6 +18,7 @@ struct mt_births {
 	uint64_t address;          /* in front of the system call; 0: it is not watched */
 	uint64_t return_address;   /* behind it */
 	PyObject *before, *behind; /* breakpoints; NULL: withdrawn */
+	unsigned forking;          /* threads that have come to the first, and not to the second */
 };
 
 /* Looks for the system call in a process that is recorded; its breakpoints come by RESTORE. */
@@ -27,6 +28,10 @@ struct mt_error *mt_births_new_objfile(void);
 /* Removes the breakpoints, until RESTORE when the inferior is selected again. */
 void mt_births_withdraw(struct mt_births *births);
 struct mt_error *mt_births_restore(struct mt_inferior *inferior);
+/* The inferior has stopped.  A child which a thread has forked meanwhile, and GDB has not told of,
+ * has our breakpoints in its memory: GDB would let it go with them if it lets its parent go, or if
+ * they are not there any more when it tells of it.  So they are taken out. */
+struct mt_error *mt_births_clean_pending(struct mt_inferior *inferior);
 /* The program ended, or is not recorded any more. */
 void mt_births_forget(struct mt_births *births);
 

@@ -268,6 +268,7 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	struct mt_error *error = NULL;
 
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
+		error = join(error, mt_births_clean_pending(one));
 		if (one->live.state < MT_LIVE_SHOWN)
 			continue;
 		mt_gdb_target_keep_open(one->live.target, true);

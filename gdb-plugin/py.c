@@ -295,6 +295,35 @@ PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context)
 	return arguments ? PyObject_Call(class, arguments, keywords) : NULL;
 }
 
+/* They are given an address each (mt_py_breakpoint()). */
+static uint64_t address_of(PyObject *breakpoint)
+{
+	mt_auto(mt_py) PyObject *location = PyObject_GetAttrString(breakpoint, "location");
+	char *text = location ? mt_py_text(location) : NULL;
+	const uint64_t address = text && *text == '*' ? strtoull(text + 1, NULL, 16) : 0;
+
+	PyErr_Clear();
+	free(text);
+	return address;
+}
+
+struct mt_error *mt_py_each_breakpoint(struct mt_error *(*found)(void *context, uint64_t address),
+				       void *context)
+{
+	mt_auto(mt_py) PyObject *all =
+	    all_breakpoints ? PyObject_CallObject(all_breakpoints, NULL) : NULL;
+	Py_ssize_t count = all ? PySequence_Size(all) : 0;
+
+	if (all_breakpoints && !all)
+		return mt_py_error();
+	for (Py_ssize_t i = 0; i < count; i++) {
+		mt_auto(mt_py) PyObject *one = PySequence_GetItem(all, i);
+		if (one && PyObject_HasAttrString(one, OURS))
+			mt_try(found(context, address_of(one)));
+	}
+	return NULL;
+}
+
 static bool keeps_breakpoints;
 
 void mt_py_keep_breakpoints(void)

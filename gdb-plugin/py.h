@@ -65,6 +65,9 @@ void *mt_py_context(PyObject *self);
 PyObject *mt_py_breakpoint(uint64_t address, PyMethodDef *stop, void *context);
 /* With the reference.  NULL is fine, and one that GDB has thrown away itself. */
 void mt_py_delete_breakpoint(PyObject *breakpoint);
+/* All of them that are there. */
+struct mt_error *mt_py_each_breakpoint(struct mt_error *(*found)(void *context, uint64_t address),
+				       void *context);
 /* GDB's breakpoints may have changed: those above say so themselves. */
 void mt_py_breakpoints_changed(void);
 /* How often they have. */

@@ -74,6 +74,79 @@ def test_children_of_all_kinds(gdb, compile, tmp_path):
     assert f"exited with code {alone.returncode:02o}]" in session.output
 
 
+PENDING = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int ended;
+static int bad;
+
+static void *fork_often(void *unused)
+{
+	for (int i = 0; i < 4000; i++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(7);
+		waitpid(pid, &status, 0);
+		bad += !WIFEXITED(status) || WEXITSTATUS(status) != 7;
+	}
+	ended = 1;
+	return unused;
+}
+
+static void spin(void)
+{
+	for (volatile int i = 0; !ended; i++)
+		;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, fork_often, NULL);
+	spin();
+	pthread_join(thread, NULL);
+	printf("%d of 4000 children are bad\\n", bad);
+	return 0;
+}
+"""
+# GDB steps one thread; that the other one has forked it notes, and lets the child wait.
+STEP = """
+import os
+import re
+import gdb
+
+def waits(pid):
+    try:
+        text = open(f"/proc/{pid}/status").read()
+    except OSError:
+        return False
+    return all(f"\\n{key}:\\t{number}\\n" in text for key, number in
+               (("PPid", gdb.selected_inferior().pid), ("TracerPid", os.getpid())))
+
+for count in range(3000):
+    gdb.execute("stepi", to_string=True)
+    if any(waits(name) for name in os.listdir("/proc") if name.isdigit()):
+        print("a child waits")
+        break
+"""
+
+
+def test_a_child_that_gdb_has_not_told_of_is_let_go(gdb, compile, tmp_path):
+    """By a detach: GDB takes its breakpoints out of the parent alone."""
+    (tmp_path / "pending.c").write_text(PENDING)
+    (tmp_path / "step.py").write_text(STEP)
+    session = gdb(compile(tmp_path / "pending.c", "-O0", "-pthread"), "mtrace start", "break spin",
+                  "run", "delete", f"source {tmp_path / 'step.py'}", "detach")
+    assert "a child waits" in session.lines, session.all
+    assert "0 of 4000 children are bad" in session.lines, session.all
+
+
 def test_exec(gdb, compile, tmp_path):
     source = tmp_path / "execs.c"
     source.write_text("#include <unistd.h>\nint main(int argc, char **argv)\n"
