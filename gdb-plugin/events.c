@@ -16,11 +16,13 @@
 static bool in_call; /* GDB calls a function of the program's */
 static bool runs;    /* so that what ends it may be its own doing */
 
+/* It does not say which inferior it is about.  A new thread's comes while GDB waits, when any may
+ * be the selected one. */
 static struct mt_error *on_cont(PyObject *event)
 {
 	(void)event;
 	runs = true;
-	return in_call ? NULL : mt_inferiors_resume();
+	return in_call || !mt_gdb_any_is_running() ? NULL : mt_inferiors_resume();
 }
 
 static struct mt_error *on_call(PyObject *event)

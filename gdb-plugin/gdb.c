@@ -269,12 +269,32 @@ pid_t mt_gdb_lwp(void)
 	return lwp > 0 ? (pid_t)lwp : 0;
 }
 
-bool mt_gdb_is_running(void)
+static bool runs(PyObject *thread)
 {
-	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
-	mt_auto(mt_py) PyObject *runs =
+	mt_auto(mt_py) PyObject *answer =
 	    thread && thread != Py_None ? PyObject_CallMethod(thread, "is_running", NULL) : NULL;
 
 	PyErr_Clear();
-	return runs == Py_True;
+	return answer == Py_True;
+}
+
+bool mt_gdb_is_running(void)
+{
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+
+	return runs(thread);
+}
+
+bool mt_gdb_any_is_running(void)
+{
+	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
+	mt_auto(mt_py) PyObject *threads =
+	    inferior ? PyObject_CallMethod(inferior, "threads", NULL) : NULL;
+	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+	bool any = false;
+
+	PyErr_Clear();
+	for (Py_ssize_t i = 0; i < count && !any; i++)
+		any = runs(PyTuple_GetItem(threads, i));
+	return any;
 }

@@ -147,6 +147,55 @@ def test_a_child_that_gdb_has_not_told_of_is_let_go(gdb, compile, tmp_path):
     assert "0 of 4000 children are bad" in session.lines, session.all
 
 
+CHILD_THREADS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noipa)) int leave(int n) { return n + 1; }
+
+static void *thread(void *argument)
+{
+	return leave(0) ? argument : NULL;
+}
+
+__attribute__((noipa)) static int in_child(void)
+{
+	pthread_t threads[64];
+
+	for (int i = 0; i < 64; i++)
+		pthread_create(&threads[i], NULL, thread, NULL);
+	for (int i = 0; i < 64; i++)
+		pthread_join(threads[i], NULL);
+	return 7;
+}
+
+int main(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(in_child());
+	waitpid(pid, &status, 0);
+	printf("%d %d\\n", WEXITSTATUS(status), leave(4));
+	return 0;
+}
+"""
+
+
+def test_threads_of_a_child_while_its_parent_stands_still(gdb, compile, tmp_path):
+    """GDB tells of them by events that do not say whose they are; either inferior may be selected."""
+    (tmp_path / "threads.c").write_text(CHILD_THREADS)
+    session = gdb(compile(tmp_path / "threads.c", "-O1", "-pthread"), "mtrace start", "break main", "run",
+                  "set detach-on-fork off", "set follow-fork-mode child", "delete", "tbreak in_child",
+                  "continue", "break leave if n == 100", "continue", "inferior 1", "delete", "continue")
+    assert "[Inferior 2 (process" in session.output and "exited with code 07]" in session.output, session.all
+    assert "7 5" in session.lines and "exited normally" in session.output, session.all
+    assert "Cannot access memory" not in session.all
+
+
 def test_exec(gdb, compile, tmp_path):
     source = tmp_path / "execs.c"
     source.write_text("#include <unistd.h>\nint main(int argc, char **argv)\n"
