@@ -249,6 +249,37 @@ struct mt_error *mt_gdb_select_inferior(int number)
 	return mt_error_new(MT_ERROR_GONE, "GDB has no inferior %d", number);
 }
 
+struct mt_error *mt_gdb_visit(pid_t pid, PyObject **back)
+{
+	*back = NULL;
+	if (mt_gdb_pid() == pid)
+		return NULL;
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+	mt_auto(mt_py) PyObject *inferiors = mt_py_call_gdb("inferiors", "()");
+	Py_ssize_t count = thread && inferiors ? PyTuple_Size(inferiors) : 0;
+
+	for (Py_ssize_t i = 0; i < count && thread != Py_None; i++) {
+		PyObject *one = PyTuple_GetItem(inferiors, i);
+
+		if (mt_py_number(one, "pid", 0) != pid)
+			continue;
+		mt_try(select_thread_of(one));
+		Py_INCREF(thread);
+		*back = thread;
+		return NULL;
+	}
+	PyErr_Clear();
+	return mt_error_new(MT_ERROR_GONE, "GDB cannot look at process %d now", pid);
+}
+
+void mt_gdb_return(PyObject *back)
+{
+	mt_auto(mt_py) PyObject *done = back ? PyObject_CallMethod(back, "switch", NULL) : NULL;
+
+	PyErr_Clear();
+	Py_XDECREF(back);
+}
+
 pid_t mt_gdb_pid(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

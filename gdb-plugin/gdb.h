@@ -51,6 +51,9 @@ struct mt_error *mt_gdb_write_memory(uint64_t address, const void *bytes, size_t
 int mt_gdb_inferior(void);
 /* Selects one with a process, and some thread of it, silently. */
 struct mt_error *mt_gdb_select_inferior(int number);
+/* Selects that of a process for a moment; BACK: what mt_gdb_return() selects again, if anything. */
+struct mt_error *mt_gdb_visit(pid_t pid, PyObject **back);
+void mt_gdb_return(PyObject *back);
 /* The process and LWP of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);

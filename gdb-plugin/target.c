@@ -110,10 +110,15 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 	/* GDB knows nothing of a child yet. */
 	if (pid != target_of(base)->pid)
 		return read_memory(base, pid, address, buffer, size);
+	PyObject *back;
+	mt_auto(mt_error) struct mt_error *elsewhere = mt_gdb_visit(pid, &back);
+	if (elsewhere)
+		return 0;
 	mt_auto(mt_py) PyObject *shown = mt_reads_beneath(address, size);
 	const char *bytes = shown ? PyBytes_AsString(shown) : NULL;
 
 	PyErr_Clear(); /* the kernel's page for old system calls */
+	mt_gdb_return(back);
 	if (!bytes)
 		return 0;
 	memcpy(buffer, bytes, size);
@@ -123,8 +128,14 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_t address,
 				      uint8_t byte)
 {
-	return pid == target_of(base)->pid ? mt_gdb_write_memory(address, &byte, 1)
-					   : write_memory(base, pid, address, &byte, 1);
+	PyObject *back;
+
+	if (pid != target_of(base)->pid)
+		return write_memory(base, pid, address, &byte, 1);
+	mt_try(mt_gdb_visit(pid, &back));
+	struct mt_error *error = mt_gdb_write_memory(address, &byte, 1);
+	mt_gdb_return(back);
+	return error;
 }
 
 static bool masks_reads(struct mt_target *base, pid_t pid)

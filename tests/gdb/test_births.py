@@ -196,6 +196,39 @@ def test_threads_of_a_child_while_its_parent_stands_still(gdb, compile, tmp_path
     assert "Cannot access memory" not in session.all
 
 
+KEPT = """
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noipa)) int leave(int n) { return n + 1; }
+
+int main(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(leave(6));
+	waitpid(pid, &status, 0);
+	printf("%d %d\\n", WEXITSTATUS(status), leave(4));
+	return 0;
+}
+"""
+
+
+def test_breakpoints_that_stay_in_a_parent(gdb, compile, tmp_path):
+    """Where the child stops what lies beneath them is put right in its parent, not in itself."""
+    (tmp_path / "kept.c").write_text(KEPT)
+    session = gdb(compile(tmp_path / "kept.c", "-O1"), "mtrace start", "break main", "run",
+                  "set breakpoint always-inserted on", "set detach-on-fork off",
+                  "set follow-fork-mode child", "break leave", "continue", "continue", "inferior 1",
+                  "continue", "continue")
+    hits = re.findall(r"hit Breakpoint (\d+)(?:\.\d+)?, (\w+) \((.*)\)", session.output)
+    assert hits == [("2", "leave", "n=n@entry=6"), ("2", "leave", "n=n@entry=4")], session.all
+    assert "7 5" in session.lines and "exited normally" in session.output, session.all
+
+
 def test_exec(gdb, compile, tmp_path):
     source = tmp_path / "execs.c"
     source.write_text("#include <unistd.h>\nint main(int argc, char **argv)\n"
