@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Call events in a file: where each thread's lie, reading them from there, and writing them.  Only
- * the layout that we write counts as such; anything else is a sample like others. */
+ * the layouts that we write count as such; anything else is a sample like others. */
+#include "perf/call_batch.h"
 #include "perf/recording_private.h"
 #include "perf/writer_private.h"
 
@@ -10,10 +11,7 @@ enum {
 };
 
 /* An event of the recording for each kind of call event, one more where the time is an estimate. */
-static const struct {
-	const char *name;
-	uint8_t kind, flags; /* as in struct mt_event */
-} call_events[MT_PERF_CALL_COUNT] = {
+const struct mt_perf_call_kind mt_perf_call_kinds[MT_PERF_CALL_COUNT] = {
     [MT_PERF_CALL] = {"mtrace:call", MT_EVENT_ENTRY, 0},
     [MT_PERF_CALL_ESTIMATED] = {"mtrace:call~", MT_EVENT_ENTRY, MT_EVENT_TIME_IS_ESTIMATE},
     [MT_PERF_RETURN] = {"mtrace:return", MT_EVENT_LEAVE, 0},
@@ -21,11 +19,12 @@ static const struct {
     [MT_PERF_FRAME] = {"mtrace:frame", MT_EVENT_FRAME, 0},
     [MT_PERF_AGAIN] = {"mtrace:again", MT_EVENT_AGAIN, MT_EVENT_TIME_IS_ESTIMATE},
     [MT_PERF_VALUE] = {"mtrace:value", MT_EVENT_VALUE, MT_EVENT_TIME_IS_ESTIMATE},
+    [MT_PERF_CALL_BATCH] = {"mtrace:calls", 0, 0},
 };
 
 const char *mt_perf_call_name(enum mt_perf_call call)
 {
-	return call_events[call].name;
+	return mt_perf_call_kinds[call].name;
 }
 
 struct mt_recording_calls {
@@ -35,15 +34,23 @@ struct mt_recording_calls {
 	size_t run;    /* that is being read */
 	uint64_t done; /* of it */
 	uint8_t window[READ_SAMPLES * sizeof(struct mt_perf_call_sample)];
-	size_t sample_bytes; /* of those in the window */
-	size_t next, count;  /* in the window */
+	size_t sample_bytes;              /* of those in the window */
+	size_t next, count;               /* in the window */
+	struct mt_call_unpacker unpacker; /* of the batch in the window */
 };
 
-/* How large its samples are; 0: they are no call events. */
+_Static_assert(READ_SAMPLES * sizeof(struct mt_perf_call_sample) >=
+		   MT_CALL_BATCH_MAX + MT_CALL_BATCH_EVENT_MOST,
+	       "a batch has no room in the window");
+
+/* How large its samples are, of batches at least; 0: they are no call events. */
 static size_t sample_bytes_of(const struct perf_event_attr *attr)
 {
 	if (attr->type != MT_PERF_TYPE_CALLS || attr->config >= MT_PERF_CALL_COUNT)
 		return 0;
+	if (attr->config == MT_PERF_CALL_BATCH)
+		return attr->sample_type == MT_PERF_CALL_BATCH_TYPE ? sizeof(struct mt_call_batch)
+								    : 0;
 	if (attr->sample_type == MT_PERF_CALL_SAMPLE_TYPE)
 		return sizeof(struct mt_perf_call_sample);
 	return attr->sample_type == MT_PERF_CALL_SAMPLE_TYPE_1 ? MT_PERF_CALL_SAMPLE_BYTES_1 : 0;
@@ -131,10 +138,24 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 
 	if (!bytes)
 		return false;
-	note_known(recording, &recording->call_ids, &body, bytes, event);
+	struct mt_call_run run = {
+	    .offset = record->offset, .count = 1, .sample_bytes = (uint32_t)bytes};
 	*parsed = MT_GARBLED;
-	if (record->packed || record->header.size != bytes)
+	if (record->packed)
 		return true;
+	if (event == MT_PERF_CALL_BATCH) {
+		struct mt_call_unpacker unpacker;
+
+		if (!mt_call_unpacker_init(&unpacker, record->bytes, record->header.size))
+			return true;
+		run = (struct mt_call_run){.offset = record->offset,
+					   .count = unpacker.left,
+					   .batch_bytes = record->header.size};
+	} else if (record->header.size != bytes) {
+		return true;
+	} else {
+		note_known(recording, &recording->call_ids, &body, bytes, event);
+	}
 	memcpy(&sample, record->bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
 	if (!mt_tid_is_thread(sample.tid))
 		return true;
@@ -143,15 +164,13 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	if (!stream)
 		return true;
 	stream->thread.pid = sample.pid;
-	stream->thread.events++;
+	stream->thread.events += run.count;
 	recording->info.has_time |= sample.time != 0;
 
 	struct mt_call_run *last = stream->runs.count ? mt_array_last(&stream->runs) : NULL;
-	struct mt_call_run run = {
-	    .offset = record->offset, .count = 1, .sample_bytes = (uint32_t)bytes};
 
 	*parsed = MT_PARSED;
-	if (last && last->sample_bytes == bytes &&
+	if (last && run.sample_bytes && last->sample_bytes == bytes &&
 	    last->offset + last->count * bytes == record->offset)
 		last->count++;
 	else if (mt_array_push(&stream->runs, run))
@@ -230,12 +249,26 @@ void mt_recording_calls_close(struct mt_recording_calls *calls)
 	free(calls);
 }
 
+static struct mt_error *fill_with_batch(struct mt_recording_calls *calls)
+{
+	const struct mt_call_run *run = &calls->stream->runs.items[calls->run++];
+	size_t got = 0;
+
+	mt_try(mt_recording_read(calls->recording, calls->window, run->batch_bytes, run->offset,
+				 &got));
+	if (got == run->batch_bytes && mt_call_unpacker_init(&calls->unpacker, calls->window, got))
+		return NULL;
+	return mt_recording_garbled(calls->recording, run->offset, "call events");
+}
+
 static struct mt_error *fill(struct mt_recording_calls *calls)
 {
 	const struct mt_call_run *run = &calls->stream->runs.items[calls->run];
 	uint64_t left = run->count - calls->done;
 	size_t size = run->sample_bytes, got = 0;
 
+	if (!size)
+		return fill_with_batch(calls);
 	calls->next = 0;
 	calls->sample_bytes = size;
 	calls->count = left < READ_SAMPLES ? (size_t)left : READ_SAMPLES;
@@ -250,83 +283,72 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 	return NULL;
 }
 
+static struct mt_error *next_sample(struct mt_recording_calls *calls, struct mt_event *out)
+{
+	struct mt_perf_call_sample sample = {0};
+
+	memcpy(&sample, calls->window + calls->next++ * calls->sample_bytes, calls->sample_bytes);
+	struct mt_cursor body =
+	    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
+	enum mt_perf_call event;
+
+	if (!find_known(calls->recording, &calls->ids, sample.id, &event)) {
+		const size_t bytes = find_event(calls->recording, &body, &event);
+
+		if (!bytes)
+			return mt_recording_garbled(calls->recording, 0, "a call event");
+		note_known(calls->recording, &calls->ids, &body, bytes, event);
+	}
+	*out = mt_perf_call_event(event, sample.time, sample.addr, sample.ip, sample.weight);
+	return NULL;
+}
+
 struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struct mt_event *out,
 					 size_t capacity, size_t *count)
 {
 	*count = 0;
 	while (*count < capacity) {
-		if (calls->next == calls->count) {
-			if (calls->run == calls->stream->runs.count)
-				return NULL;
+		if (calls->unpacker.left) {
+			const size_t more = mt_call_unpacker_next(&calls->unpacker, out + *count,
+								  capacity - *count);
+
+			if (!more)
+				return mt_recording_garbled(calls->recording, 0, "call events");
+			*count += more;
+		} else if (calls->next < calls->count) {
+			mt_try(next_sample(calls, &out[*count]));
+			++*count;
+		} else if (calls->run < calls->stream->runs.count) {
 			mt_try(fill(calls));
-			continue;
+		} else {
+			break;
 		}
-		struct mt_perf_call_sample sample = {0};
-		memcpy(&sample, calls->window + calls->next++ * calls->sample_bytes,
-		       calls->sample_bytes);
-		struct mt_cursor body =
-		    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
-		enum mt_perf_call event;
-
-		if (!find_known(calls->recording, &calls->ids, sample.id, &event)) {
-			const size_t bytes = find_event(calls->recording, &body, &event);
-
-			if (!bytes)
-				return mt_recording_garbled(calls->recording, 0, "a call event");
-			note_known(calls->recording, &calls->ids, &body, bytes, event);
-		}
-		out[*count] = (struct mt_event){
-		    .time_ns = sample.time,
-		    .from = sample.addr,
-		    .to = sample.ip,
-		    .kind = call_events[event].kind,
-		    .flags = call_events[event].flags,
-		};
-		if (call_events[event].kind == MT_EVENT_ENTRY)
-			mt_event_set_return_address(&out[*count], sample.weight);
-		else if (call_events[event].kind == MT_EVENT_VALUE)
-			out[*count].detail = (uint32_t)sample.weight;
-		++*count;
 	}
 	return NULL;
 }
 
-static enum mt_perf_call perf_call_of(const struct mt_event *event)
+static struct mt_error *put_batches(struct mt_recording_writer *writer, int32_t pid, int32_t tid,
+				    const struct mt_event *calls, size_t count)
 {
-	bool estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
+	struct mt_call_batch batch;
 
-	switch (event->kind) {
-	case MT_EVENT_ENTRY:
-		return estimated ? MT_PERF_CALL_ESTIMATED : MT_PERF_CALL;
-	case MT_EVENT_LEAVE:
-		return estimated ? MT_PERF_RETURN_ESTIMATED : MT_PERF_RETURN;
-	case MT_EVENT_AGAIN:
-		return MT_PERF_AGAIN;
-	case MT_EVENT_VALUE:
-		return MT_PERF_VALUE;
-	default:
-		return MT_PERF_FRAME;
+	for (size_t done = 0; done < count;) {
+		done += mt_call_batch_pack(writer->batch, calls + done, count - done);
+		memcpy(&batch, writer->batch, sizeof(batch));
+		batch.id = MT_WRITER_FIRST_CALL + MT_PERF_CALL_BATCH + 1u;
+		batch.pid = pid;
+		batch.tid = tid;
+		memcpy(writer->batch, &batch, sizeof(batch));
+		mt_try(mt_outfile_write(writer->file, writer->batch, batch.header.size));
 	}
+	return NULL;
 }
 
-static uint64_t weight_of(const struct mt_event *event)
-{
-	return event->kind == MT_EVENT_VALUE ? event->detail : mt_event_return_address(event);
-}
-
-struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
-					       int32_t tid, const struct mt_event *calls,
-					       size_t count)
+static struct mt_error *put_samples(struct mt_recording_writer *writer, int32_t pid, int32_t tid,
+				    const struct mt_event *calls, size_t count)
 {
 	struct mt_perf_call_sample samples[WRITE_SAMPLES];
 
-	if (!writer->calls)
-		return mt_error_new(MT_ERROR_INTERNAL,
-				    "call events for a recording that was not made for them");
-	if (!count)
-		return NULL;
-	mt_writer_note_time(writer, calls[0].time_ns);
-	mt_writer_note_time(writer, calls[count - 1].time_ns);
 	for (size_t done = 0; done < count; done += WRITE_SAMPLES) {
 		size_t batch = count - done < WRITE_SAMPLES ? count - done : WRITE_SAMPLES;
 
@@ -335,15 +357,30 @@ struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *write
 			    .header = {.type = PERF_RECORD_SAMPLE,
 				       .misc = PERF_RECORD_MISC_USER,
 				       .size = sizeof(samples[i])},
-			    .id = MT_WRITER_FIRST_CALL + perf_call_of(&calls[done + i]) + 1u,
+			    .id = MT_WRITER_FIRST_CALL + mt_perf_call_of(&calls[done + i]) + 1u,
 			    .ip = calls[done + i].to,
 			    .pid = pid,
 			    .tid = tid,
 			    .time = calls[done + i].time_ns,
 			    .addr = calls[done + i].from,
-			    .weight = weight_of(&calls[done + i]),
+			    .weight = mt_perf_call_weight(&calls[done + i]),
 			};
 		mt_try(mt_outfile_write(writer->file, samples, batch * sizeof(samples[0])));
 	}
 	return NULL;
+}
+
+struct mt_error *mt_recording_writer_put_calls(struct mt_recording_writer *writer, int32_t pid,
+					       int32_t tid, const struct mt_event *calls,
+					       size_t count)
+{
+	if (!writer->calls)
+		return mt_error_new(MT_ERROR_INTERNAL,
+				    "call events for a recording that was not made for them");
+	if (!count)
+		return NULL;
+	mt_writer_note_time(writer, calls[0].time_ns);
+	mt_writer_note_time(writer, calls[count - 1].time_ns);
+	return writer->is_named ? put_samples(writer, pid, tid, calls, count)
+				: put_batches(writer, pid, tid, calls, count);
 }

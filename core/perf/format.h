@@ -90,7 +90,8 @@ enum mt_perf_user_record {
 #define MT_PERF_STOP_NAME   "mtrace:stack"
 
 /* Call events are events of a type of ours, far from what sysfs gives to PMUs; `config` is an enum
- * mt_perf_call.  Their samples are all laid out alike: struct mt_perf_call_sample. */
+ * mt_perf_call.  Their samples are all laid out alike, struct mt_perf_call_sample, but for batches.
+ */
 #define MT_PERF_TYPE_CALLS 0x6d74
 
 enum mt_perf_call {
@@ -99,11 +100,13 @@ enum mt_perf_call {
 	MT_PERF_RETURN,
 	MT_PERF_RETURN_ESTIMATED,
 	MT_PERF_FRAME,
-	MT_PERF_AGAIN, /* estimated, for all that is known */
-	MT_PERF_VALUE, /* the same */
+	MT_PERF_AGAIN,      /* estimated, for all that is known */
+	MT_PERF_VALUE,      /* the same */
+	MT_PERF_CALL_BATCH, /* many of those above: perf/call_batch.h */
 	MT_PERF_CALL_COUNT
 };
 
+#define MT_PERF_CALL_BATCH_TYPE  (MT_PERF_CALL_SAMPLE_TYPE_1 | PERF_SAMPLE_RAW)
 #define MT_PERF_CALL_SAMPLE_TYPE (MT_PERF_CALL_SAMPLE_TYPE_1 | PERF_SAMPLE_WEIGHT)
 /* Recordings before return addresses were recorded: the samples have no weight. */
 #define MT_PERF_CALL_SAMPLE_TYPE_1                                                                 \

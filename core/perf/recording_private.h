@@ -34,11 +34,12 @@ struct mt_perf_build_id {
 	uint8_t bytes[MT_PERF_BUILD_ID_SIZE];
 };
 
-/* Call events of one thread that lie one behind the other in the file. */
+/* Call events of one thread that lie one behind the other in the file, or in one batch. */
 struct mt_call_run {
 	uint64_t offset;
 	uint64_t count;
-	uint32_t sample_bytes;
+	uint32_t sample_bytes; /* of each; 0: it is a batch */
+	uint32_t batch_bytes;
 };
 
 /* Which ids are call events', to find that out once for each and not for each sample.  Zeroed

@@ -44,7 +44,8 @@
  * WEIGHT = the address that it returns to; the names with a ~ say that the time is an estimate:
  * mtrace:call, mtrace:call~, mtrace:return, mtrace:return~, mtrace:frame, mtrace:again; and
  * mtrace:value, what the call or the return behind it was called with or returned: IP = the value,
- * ADDR = the stack pointer, WEIGHT = which value it is;
+ * ADDR = the stack pointer, WEIGHT = which value it is; in a recording without a name of its own
+ * mtrace:calls instead, many of them packed (perf/call_batch.h);
  *
  * or samples of stacks, of an event of the kernel's; and mtrace:stack, which are laid out like
  * them: where a thread was stopped. */

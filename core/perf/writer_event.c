@@ -93,7 +93,8 @@ struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
 	} else if (event >= MT_WRITER_FIRST_CALL) {
 		attr.type = MT_PERF_TYPE_CALLS;
 		attr.config = event - MT_WRITER_FIRST_CALL;
-		attr.sample_type = MT_PERF_CALL_SAMPLE_TYPE;
+		attr.sample_type = attr.config == MT_PERF_CALL_BATCH ? MT_PERF_CALL_BATCH_TYPE
+								     : MT_PERF_CALL_SAMPLE_TYPE;
 	} else {
 		attr.config = MT_WRITER_NOTE_CONFIG + event - MT_WRITER_FIRST_NOTE;
 	}

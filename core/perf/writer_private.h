@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/outfile.h"
 #include "perf/block.h"
+#include "perf/call_batch.h"
 #include "perf/format.h"
 #include "perf/recording_writer.h"
 
@@ -58,7 +59,7 @@ struct mt_writer_build_id {
 
 struct mt_recording_writer {
 	struct mt_outfile *file;
-	bool is_named; /* else its file's name means nothing to people */
+	bool is_named; /* else its file's name means nothing to people, and only we read it */
 	struct mt_recording_pt pt;
 	bool calls;
 	struct perf_event_attr stacks; /* size 0: it holds none */
@@ -66,8 +67,9 @@ struct mt_recording_writer {
 	bool is_finished, is_kept;
 	uint64_t data_offset;
 	uint64_t records_offset; /* of what was put, behind what each recording begins with */
-	uint64_t first_time, last_time; /* of the records; 0: none yet */
-	struct mt_str record;           /* the one that is being put together */
+	uint64_t first_time, last_time;   /* of the records; 0: none yet */
+	struct mt_str record;             /* the one that is being put together */
+	uint8_t batch[MT_CALL_BATCH_MAX]; /* likewise, of call events */
 	MT_ARRAY(char *) command;
 	MT_ARRAY(uint64_t) auxtraces; /* file offsets */
 	MT_ARRAY(struct mt_writer_build_id) build_ids;

@@ -2,6 +2,7 @@
 /* Call events in a recording: what is written comes back, and perf lists the same. */
 #include "perf_fixture.h"
 
+#include "perf/call_batch.h"
 #include "perf/format.h"
 
 #include <sys/stat.h>
@@ -96,13 +97,46 @@ static void check_thread(struct mt_recording *recording, size_t index, int32_t t
 	mt_recording_calls_close(calls);
 }
 
-static void what_is_written_comes_back(void **state)
+/* What differences of addresses and times may come to. */
+static struct mt_event *odd_calls(void)
 {
-	struct mt_recording_writer *writer = start_calls(NULL);
-	struct mt_recording *recording = NULL;
-	struct mt_event *many = many_calls();
+	static const uint8_t kinds[] = {MT_EVENT_ENTRY, MT_EVENT_LEAVE, MT_EVENT_FRAME,
+					MT_EVENT_AGAIN};
+	struct mt_event *calls = calloc(MANY, sizeof(*calls));
+	uint64_t random = 1, time_ns = NOW;
 
-	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		uint64_t words[4];
+
+		for (size_t k = 0; k < 4; k++) {
+			random = random * 6364136223846793005u + 1442695040888963407u;
+			words[k] = random >> (random >> 58);
+		}
+		time_ns += words[0] >> 16;
+		calls[i] = (struct mt_event){
+		    .time_ns = time_ns,
+		    .from = words[1],
+		    .to = i % 9 ? words[2] >> 16 : words[2],
+		    .kind = i % 9 ? kinds[random >> 40 & 3] : MT_EVENT_VALUE,
+		};
+		if (calls[i].kind >= MT_EVENT_AGAIN || (calls[i].kind < MT_EVENT_FRAME && i % 7))
+			calls[i].flags = MT_EVENT_TIME_IS_ESTIMATE;
+		if (calls[i].kind == MT_EVENT_VALUE)
+			calls[i].detail = (uint32_t)words[3];
+		else if (calls[i].kind == MT_EVENT_ENTRY) /* some to the address before */
+			mt_event_set_return_address(&calls[i],
+						    i % 5 ? words[3] >> 16 : calls[i - 1].to);
+	}
+	return calls;
+}
+
+/* A named one has samples, which others read too; else they are in batches. */
+static void comes_back(const char *path)
+{
+	struct mt_recording_writer *writer = start_calls(path);
+	struct mt_recording *recording = NULL;
+	struct mt_event *many = many_calls(), *odd = odd_calls();
+
 	put_calls(writer, 101, few, 2);
 	put_calls(writer, 102, many, 10);
 	put_name(writer, 101);
@@ -110,15 +144,109 @@ static void what_is_written_comes_back(void **state)
 	put_calls(writer, 101, few + 3, 0);
 	put_calls(writer, 102, many + 10, MANY - 10);
 	put_calls(writer, 101, few + 3, FEW - 3);
+	put_calls(writer, 103, odd, MANY);
 	assert_no_error(mt_recording_writer_finish(writer));
 	assert_no_error(mt_recording_writer_reopen(writer, &recording));
-	assert_int_equal(mt_recording_call_thread_count(recording), 2);
+	assert_int_equal(mt_recording_call_thread_count(recording), 3);
 	assert_int_equal(mt_recording_sideband_count(recording), 1);
 	assert_int_equal(mt_recording_info(recording)->bad_records, 0);
 	check_thread(recording, 0, 101, few, FEW);
 	check_thread(recording, 1, 102, many, MANY);
+	check_thread(recording, 2, 103, odd, MANY);
 	mt_recording_close(recording);
 	mt_recording_writer_destroy(writer);
+	free(many);
+	free(odd);
+}
+
+static void what_is_written_comes_back(void **state)
+{
+	char *path = make_path();
+
+	(void)state;
+	comes_back(NULL);
+	comes_back(path);
+	remove_path(path);
+}
+
+/* A sample and a batch's beginning are of the same size. */
+static void a_batch_may_follow_samples(void **state)
+{
+	static uint8_t batch[MT_CALL_BATCH_MAX], bytes[1 << 20];
+	struct mt_recording_writer *writer = NULL;
+	struct mt_recording *recording = NULL;
+	struct mt_perf_header header;
+	struct mt_call_batch head;
+	char *path = make_path();
+
+	(void)state;
+	writer = start_calls(path);
+	put_calls(writer, 101, few, 2);
+	assert_no_error(mt_recording_writer_finish(writer));
+	mt_recording_writer_destroy(writer);
+
+	FILE *file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_true(fread(bytes, 1, sizeof(bytes), file) > sizeof(header));
+	memcpy(&header, bytes, sizeof(header));
+	/* Its id follows those of samples, which it is laid out like up to there. */
+	const uint64_t end = header.data.offset + header.data.size;
+	struct mt_perf_call_sample last;
+	memcpy(&last, bytes + end - sizeof(last), sizeof(last));
+	assert_int_equal(mt_call_batch_pack(batch, few + 2, FEW - 2), FEW - 2);
+	memcpy(&head, batch, sizeof(head));
+	head.id = last.id + MT_PERF_CALL_BATCH - MT_PERF_CALL;
+	head.pid = 100;
+	head.tid = 101;
+	memcpy(batch, &head, sizeof(head));
+	header.data.size += head.header.size;
+	memset(header.features, 0, sizeof(header.features));
+	rewind(file);
+	assert_int_equal(fwrite(&header, sizeof(header), 1, file), 1);
+	assert_int_equal(fseek(file, (long)end, SEEK_SET), 0);
+	assert_int_equal(fwrite(batch, head.header.size, 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+
+	assert_no_error(mt_recording_open(path, NULL, &recording));
+	assert_int_equal(mt_recording_info(recording)->bad_records, 0);
+	check_thread(recording, 0, 101, few, FEW);
+	mt_recording_close(recording);
+	remove_path(path);
+}
+
+/* All that a batch may hold instead of what was put there. */
+static void garbled_batches_are_errors_or_other_calls(void **state)
+{
+	enum { BATCH = 100 };
+	static uint8_t bytes[MT_CALL_BATCH_MAX + MT_CALL_BATCH_EVENT_MOST];
+	struct mt_event *many = odd_calls(), batch[BATCH];
+	uint8_t whole[8192];
+	struct mt_call_batch head;
+	struct mt_call_unpacker unpacker;
+	uint64_t random = 1;
+
+	(void)state;
+	assert_int_equal(mt_call_batch_pack(bytes, many, BATCH), BATCH);
+	memcpy(&head, bytes, sizeof(head));
+	assert_true(head.header.size <= sizeof(whole));
+	memcpy(whole, bytes, head.header.size);
+	for (size_t i = 0; i < MANY; i++) {
+		size_t count = 0, more = 1;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		memcpy(bytes, whole, head.header.size);
+		bytes[(random >> 33) % head.header.size] ^= (uint8_t)(1 << (random >> 29 & 7));
+		if (!mt_call_unpacker_init(&unpacker, bytes, head.header.size))
+			continue;
+		for (; unpacker.left && more; count += more) {
+			more = mt_call_unpacker_next(&unpacker, batch, BATCH);
+			assert_true(unpacker.at <= unpacker.end);
+		}
+		assert_true(count <= head.header.size / MT_CALL_BATCH_EVENT_LEAST);
+	}
+	/* Shorter than it says. */
+	assert_false(mt_call_unpacker_init(&unpacker, whole, head.header.size - 8));
+	assert_false(mt_call_unpacker_init(&unpacker, whole, sizeof(head) - 1));
 	free(many);
 }
 
@@ -307,6 +435,7 @@ static void garbled_calls_do_no_harm(void **state)
 	put_calls(writer, 102, many, 500);
 	finish(writer);
 	uint8_t *bytes = read_bytes(path, &size);
+	assert_true(size);
 	srand(1);
 	for (int round = 0; round < 300; round++) {
 		struct mt_recording *recording = NULL;
@@ -418,6 +547,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_written_comes_back),
+	    cmocka_unit_test(a_batch_may_follow_samples),
+	    cmocka_unit_test(garbled_batches_are_errors_or_other_calls),
 	    cmocka_unit_test(calls_alone_give_times),
 	    cmocka_unit_test(a_recording_not_made_for_calls_takes_none),
 	    cmocka_unit_test(a_cut_off_file_keeps_its_calls),
