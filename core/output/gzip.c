@@ -70,6 +70,7 @@ static struct mt_error *pack(const struct mt_task *task, const void *input, void
 	(void)task;
 	(void)result;
 	isal_deflate_stateless_init(&stream);
+	stream.hist_bits = 0; /* the largest window; the library does not set it */
 	stream.level = LEVEL;
 	stream.level_buf = block->tables;
 	stream.level_buf_size = sizeof(block->tables);
