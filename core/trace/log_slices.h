@@ -58,8 +58,11 @@ uint32_t mt_log_slices_add(struct mt_log_slices *slices, const struct mt_log_sli
 
 static inline size_t mt_log_slices_hash(const struct mt_log_slice *slice)
 {
+	/* An inlined call has no address, and may have no other distinction than where it is from.
+	 */
+	const uint64_t others = (uintptr_t)slice->inlined + slice->bytes_lost;
 	uint64_t what = slice->address ^ slice->call_site << 21 ^ (uint64_t)slice->flags << 56 ^
-			slice->bytes_lost * 0xff51afd7ed558ccdu;
+			others * 0xff51afd7ed558ccdu;
 
 	return (what * 0x9e3779b97f4a7c15u) >> 32;
 }
