@@ -54,10 +54,12 @@ static inline struct mt_event mt_perf_call_event(enum mt_perf_call call, uint64_
 	    .flags = mt_perf_call_kinds[call].flags,
 	};
 
+	/* Nothing predicts whether it is an entry: no branch on that. */
+	const uint64_t is_entry = event.kind == MT_EVENT_ENTRY;
+
+	mt_event_set_return_address(&event, weight & -is_entry);
 	if (event.kind == MT_EVENT_VALUE)
 		event.detail = (uint32_t)weight;
-	else /* nothing predicts whether it is an entry: no branch on that */
-		mt_event_set_return_address(&event, event.kind == MT_EVENT_ENTRY ? weight : 0);
 	return event;
 }
 

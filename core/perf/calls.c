@@ -283,21 +283,25 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 	return NULL;
 }
 
-static struct mt_error *next_sample(struct mt_recording_calls *calls, struct mt_event *out)
+static inline struct mt_error *next_sample(struct mt_recording_calls *calls, struct mt_event *out)
 {
-	struct mt_perf_call_sample sample = {0};
-
-	memcpy(&sample, calls->window + calls->next++ * calls->sample_bytes, calls->sample_bytes);
-	struct mt_cursor body =
-	    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
+	const uint8_t *bytes = calls->window + calls->next++ * calls->sample_bytes;
+	struct mt_perf_call_sample sample;
 	enum mt_perf_call event;
 
+	/* Of a known size each: one that is not costs as much as all the rest. */
+	memcpy(&sample, bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
+	sample.weight = 0;
+	if (calls->sample_bytes == sizeof(sample))
+		memcpy(&sample.weight, bytes + MT_PERF_CALL_SAMPLE_BYTES_1, sizeof(sample.weight));
 	if (!find_known(calls->recording, &calls->ids, sample.id, &event)) {
-		const size_t bytes = find_event(calls->recording, &body, &event);
+		struct mt_cursor body =
+		    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
+		const size_t size = find_event(calls->recording, &body, &event);
 
-		if (!bytes)
+		if (!size)
 			return mt_recording_garbled(calls->recording, 0, "a call event");
-		note_known(calls->recording, &calls->ids, &body, bytes, event);
+		note_known(calls->recording, &calls->ids, &body, size, event);
 	}
 	*out = mt_perf_call_event(event, sample.time, sample.addr, sample.ip, sample.weight);
 	return NULL;

@@ -328,13 +328,20 @@ uint32_t mt_segment_log_begin(struct mt_segment_log *log, uint64_t time_ns, bool
 	return number;
 }
 
-void mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-				  const struct mt_log_slice *slice)
+uint32_t mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				      const struct mt_log_slice *slice)
 {
 	uint32_t number = number_of(log, slice);
 
 	if (number != MT_LOG_SLICES_NONE)
 		pack_begin(log, time_ns, estimated, number);
+	return number;
+}
+
+void mt_segment_log_begin_settled_again(struct mt_segment_log *log, uint64_t time_ns,
+					bool estimated, uint32_t number)
+{
+	pack_begin(log, time_ns, estimated, number);
 }
 
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)

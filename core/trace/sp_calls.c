@@ -27,8 +27,7 @@ static const struct mt_sp_cached_site *site_of(struct mt_sp_stack *stack,
 	return cached;
 }
 
-static const struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack,
-						   uint64_t return_address)
+static struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack, uint64_t return_address)
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	struct mt_sp_cached_call *cached =
@@ -183,17 +182,15 @@ void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 	}
 }
 
-/* The innermost frame calls.  False: it does not. */
+/* The innermost frame calls, by CALL if that is known.  False: it does not. */
 static bool leave_for_call(struct mt_sp_stack *stack, const struct mt_event *event,
-			   const struct mt_function *callee, struct mt_log_slice *slice)
+			   const struct mt_function *callee, const struct mt_sp_cached_call *call,
+			   struct mt_log_slice *slice)
 {
-	const uint64_t return_address = mt_event_return_address(event);
 	struct mt_sp_region *region = stack->current;
 	struct mt_sp_frame *top = mt_sp_top(region);
-	const struct mt_sp_cached_call *call;
 
-	if (return_address) {
-		call = call_before(stack, return_address);
+	if (call) {
 		stack->has_returns = true;
 		if (!call->call.address && mt_sp_is_start(stack, event))
 			return false;
@@ -204,7 +201,8 @@ static bool leave_for_call(struct mt_sp_stack *stack, const struct mt_event *eve
 			return true;
 		if (call->made)
 			begin_made(stack, top, call->made);
-		else if (mt_sp_is_same(top->function, call->caller))
+		else if ((top->inlines || call->span.depth) &&
+			 mt_sp_is_same(top->function, call->caller))
 			mt_sp_set_inlines(stack, top, &call->span);
 	} else if (mt_sp_is_start(stack, event)) {
 		return false;
@@ -215,6 +213,29 @@ static bool leave_for_call(struct mt_sp_stack *stack, const struct mt_event *eve
 		slice->inlined = mt_sp_outermost(stack, &site->span);
 	}
 	return true;
+}
+
+/* CALL: what led here alone, and so may have led here before; NULL: something else did. */
+static void begin_slice(struct mt_sp_stack *stack, const struct mt_log_slice *slice,
+			struct mt_sp_cached_call *call)
+{
+	struct mt_segment_log *log = &stack->base.log;
+	const uint64_t now_ns = stack->base.now_ns;
+
+	if (!call) {
+		mt_segment_log_begin_settled(log, now_ns, stack->base.estimated, slice);
+		return;
+	}
+	if (call->to == slice->address && call->flags == slice->flags &&
+	    call->generation == log->slices.generation) {
+		mt_segment_log_begin_settled_again(log, now_ns, stack->base.estimated,
+						   call->number);
+		return;
+	}
+	call->number = mt_segment_log_begin_settled(log, now_ns, stack->base.estimated, slice);
+	call->to = slice->address;
+	call->flags = slice->flags;
+	call->generation = call->number != MT_LOG_SLICES_NONE ? log->slices.generation : 0;
 }
 
 bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
@@ -231,6 +252,7 @@ bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 	    .kind = MT_SLICE_CALL,
 	    .flags = flags,
 	};
+	struct mt_sp_cached_call *call = NULL;
 
 	if (jumped) {
 		const struct mt_sp_cached_site *site =
@@ -238,18 +260,22 @@ bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 
 		slice.call_site = site->address;
 		slice.inlined = mt_sp_outermost(stack, &site->span);
-	} else if (is_called && !leave_for_call(stack, event, frame.function, &slice)) {
-		return false;
+	} else if (is_called) {
+		if (frame.return_address)
+			call = call_before(stack, frame.return_address);
+		if (!leave_for_call(stack, event, frame.function, call, &slice))
+			return false;
 	}
 	if (mt_array_push(&stack->current->frames, frame)) {
 		mt_rebuild_out_of_memory(&stack->base);
 		return true;
 	}
-	const char *arguments = mt_sp_values_of(stack, frame.sp, frame.function, false);
+	const char *arguments =
+	    stack->values.count ? mt_sp_values_of(stack, frame.sp, frame.function, false) : NULL;
 	if (arguments)
 		mt_segment_log_text(&stack->base.log, arguments);
-	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, stack->base.estimated,
-				     &slice);
-	mt_sp_begin_python(stack, mt_sp_top(stack->current));
+	begin_slice(stack, &slice, call);
+	if (stack->values.count)
+		mt_sp_begin_python(stack, mt_sp_top(stack->current));
 	return true;
 }

@@ -132,6 +132,12 @@ struct mt_sp_cached_call {
 	const struct mt_function *caller; /* whose code it is in */
 	const struct mt_function *made;   /* what stands for that; NULL: it was in a file */
 	struct mt_inline_span span;
+
+	/* The last one that was shown: most calls lead to one function. */
+	uint64_t to; /* its ENTRY's */
+	uint8_t flags;
+	uint32_t generation; /* of the log's slices, in which `number` counts; 0: there was none */
+	uint32_t number;
 };
 
 /* VALUE events whose ENTRY or LEAVE is about to come. */

@@ -201,7 +201,8 @@ static inline void end_top(struct mt_sp_stack *stack)
 {
 	const struct mt_sp_frame *top = mt_sp_top(stack->current);
 
-	stack->result = mt_sp_values_of(stack, top->sp, top->function, true);
+	if (stack->values.count)
+		stack->result = mt_sp_values_of(stack, top->sp, top->function, true);
 	if (top->late.place)
 		mt_sp_give_results(stack, top);
 	mt_sp_pop(stack, 0);
