@@ -3,14 +3,21 @@
 
 #include "base/outfile.h"
 #include "output/compress.h"
+#include "output/write_behind.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(MT_STREAM_ROOM == MT_WRITE_BEHIND_MOST, "a room is written at once");
+
 static struct mt_error *start(struct mt_stream *stream, const char *path)
 {
 	mt_try(mt_outfile_create(path, &stream->file));
-	return mt_compressor_create(path, stream->file, &stream->compressor);
+	mt_try(mt_compressor_create(path, stream->file, &stream->compressor));
+	/* Compressors have workers of their own. */
+	return stream->compressor || !mt_outfile_is_seekable(stream->file)
+		   ? NULL
+		   : mt_write_behind_create(stream->file, &stream->behind);
 }
 
 struct mt_error *mt_stream_create(const char *path, struct mt_stream **out)
@@ -42,6 +49,7 @@ void mt_stream_destroy(struct mt_stream *stream)
 {
 	if (!stream)
 		return;
+	mt_write_behind_destroy(stream->behind);
 	mt_compressor_destroy(stream->compressor);
 	mt_outfile_destroy(stream->file);
 	free(stream);
@@ -58,7 +66,8 @@ struct mt_error *mt_stream_empty_room(struct mt_stream *stream)
 	size_t size = stream->filled;
 
 	stream->filled = 0;
-	return write_out(stream, stream->room, size);
+	return stream->behind ? mt_write_behind(stream->behind, stream->room, size)
+			      : write_out(stream, stream->room, size);
 }
 
 struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, size_t size)
@@ -67,6 +76,8 @@ struct mt_error *mt_stream_write(struct mt_stream *stream, const void *bytes, si
 
 	if (size > sizeof(stream->room)) {
 		mt_try(mt_stream_empty_room(stream));
+		if (stream->behind)
+			mt_try(mt_write_behind_finish(stream->behind));
 		return write_out(stream, bytes, size);
 	}
 	mt_try(mt_stream_room(stream, size, &room));
@@ -93,6 +104,8 @@ struct mt_error *mt_stream_finish(struct mt_stream *stream)
 	if (!stream->file)
 		return NULL;
 	mt_try(mt_stream_empty_room(stream));
+	if (stream->behind)
+		mt_try(mt_write_behind_finish(stream->behind));
 	if (stream->compressor)
 		mt_try(mt_compressor_finish(stream->compressor));
 	return mt_outfile_commit(stream->file);

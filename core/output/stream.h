@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a format's bytes go: a file that is whole or not there (base/outfile.h), packed as its
- * name's ending says (output/compress.h). */
+ * name's ending says (output/compress.h).  A large one that is not packed is written by a worker
+ * (output/write_behind.h), since the system takes as long to copy the bytes into its pages as it
+ * takes to make them. */
 #ifndef MT_OUTPUT_STREAM_H
 #define MT_OUTPUT_STREAM_H
 
@@ -20,6 +22,7 @@ struct mt_stream {
 	struct mt_outfile *file; /* NULL: it prints */
 	struct mt_printer printer;
 	struct mt_compressor *compressor; /* NULL: none */
+	struct mt_write_behind *behind;   /* NULL: no worker writes */
 	size_t filled;                    /* of room */
 	_Alignas(uint64_t) uint8_t room[MT_STREAM_ROOM];
 };

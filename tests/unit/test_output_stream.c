@@ -6,8 +6,10 @@
 #include "output/stream.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -350,6 +352,65 @@ static void a_full_disk_is_told_behind_workers(void **state)
 	free(bytes.items);
 }
 
+static void workers_write_what_is_not_packed(void **state)
+{
+	const unsigned others = count_workers();
+	struct bytes bytes = make_bytes(MANY);
+	struct mt_stream *stream = NULL;
+	struct bytes back = pack("a.fxt", bytes);
+
+	(void)state;
+	assert_int_equal(back.count, bytes.count);
+	assert_memory_equal(back.items, bytes.items, bytes.count);
+	free(back.items);
+	if (mt_pool_processors() == 1) {
+		free(bytes.items);
+		return;
+	}
+	/* As much as it takes until there is one, and then something larger than it writes. */
+	assert_no_error(mt_stream_create(path_of("b.fxt"), &stream));
+	for (size_t i = 0; i < MANY / 1000; i++)
+		assert_no_error(mt_stream_write(stream, bytes.items + i * 1000, 1000));
+	assert_int_equal(count_workers(), others + 1);
+	assert_no_error(mt_stream_write(stream, bytes.items, MANY));
+	assert_no_error(mt_stream_write(stream, "end", 3));
+	assert_no_error(mt_stream_finish(stream));
+	mt_stream_destroy(stream);
+	while (count_workers() > others)
+		usleep(1000);
+	back = read_file(path_of("b.fxt"));
+	assert_int_equal(back.count, MANY / 1000 * 1000 + MANY + 3);
+	assert_memory_equal(back.items, bytes.items, MANY / 1000 * 1000);
+	assert_memory_equal(back.items + MANY / 1000 * 1000, bytes.items, MANY);
+	assert_memory_equal(back.items + back.count - 3, "end", 3);
+	unlink(path_of("b.fxt"));
+	free(back.items);
+	free(bytes.items);
+}
+
+static void what_a_worker_cannot_write_is_told(void **state)
+{
+	struct bytes bytes = make_bytes(MANY);
+	struct rlimit was, small = {2u << 20, 0};
+	struct mt_stream *stream = NULL;
+	struct mt_error *error = NULL;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &was);
+	small.rlim_max = was.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_no_error(mt_stream_create(path_of("a.fxt"), &stream));
+	for (size_t i = 0; i < MANY / 1000 && !error; i++)
+		error = mt_stream_write(stream, bytes.items + i * 1000, 1000);
+	if (!error)
+		error = mt_stream_finish(stream);
+	mt_stream_destroy(stream);
+	setrlimit(RLIMIT_FSIZE, &was);
+	assert_error(error, MT_ERROR_SYSTEM, "a.fxt");
+	free(bytes.items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +423,8 @@ int main(void)
 	    cmocka_unit_test(threads_do_not_change_the_bytes),
 	    cmocka_unit_test(workers_come_late_and_take_no_signals),
 	    cmocka_unit_test(a_full_disk_is_told_behind_workers),
+	    cmocka_unit_test(workers_write_what_is_not_packed),
+	    cmocka_unit_test(what_a_worker_cannot_write_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
