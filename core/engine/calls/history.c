@@ -4,6 +4,8 @@
  * loses its older half, so that as many threads as can be keep their last calls. */
 #include "engine/calls/private.h"
 
+#include "base/large.h"
+
 #define ENDED_RINGS   8u
 #define LEAST_HISTORY 16384u
 
@@ -19,7 +21,7 @@ void mt_calls_history_deinit(struct mt_calls_history *history)
 static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_view *view,
 		      const uint64_t *written, uint64_t size)
 {
-	uint8_t *bytes = malloc(size);
+	uint8_t *bytes = mt_large_alloc(size); /* the program waits for its page faults */
 
 	if (!bytes)
 		return -1;
