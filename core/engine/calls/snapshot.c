@@ -193,10 +193,16 @@ static enum mt_event_kind kind_of(const struct mt_plan_site *site)
 	return site->is_return ? MT_EVENT_LEAVE : MT_EVENT_ENTRY;
 }
 
-static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
-		       const struct mt_call_event *event, struct mt_event *out)
+static bool is_site_of(const struct mt_calls_module *module, uint32_t site)
 {
-	const struct mt_calls_module *module = mt_calls_module_of_site(engine, event->site);
+	return module && site - module->site_base < module->file->plan->sites.count;
+}
+
+/* *MODULE: that of the last event, which is the next one's most of the time; NULL: none yet. */
+static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
+		       const struct mt_call_event *event, const struct mt_calls_module **module,
+		       struct mt_event *out)
+{
 	const struct mt_plan_site *site;
 	uint32_t pushed, value;
 
@@ -211,14 +217,16 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 		};
 		return true;
 	}
-	if (!module)
+	if (!is_site_of(*module, event->site))
+		*module = mt_calls_module_of_site(engine, event->site);
+	if (!*module)
 		return false;
-	site = &module->file->plan->sites.items[event->site - module->site_base];
+	site = &(*module)->file->plan->sites.items[event->site - (*module)->site_base];
 	pushed = mt_ring_pushed(engine->options.stamps, site->is_return);
 	*out = (struct mt_event){
 	    .time_ns = mt_tsc_to_ns(&engine->options.conversion, event->tsc),
 	    .from = whole_stack(stack, event->stack + pushed - site->is_landing),
-	    .to = site->address + module->bias,
+	    .to = site->address + (*module)->bias,
 	    .kind = (uint8_t)kind_of(site),
 	    .flags = event->estimated ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 	};
@@ -247,6 +255,7 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 {
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
 	struct mt_event calls[BATCH + MT_RING_LINE_EVENTS];
+	const struct mt_calls_module *module = NULL;
 	struct mt_ring_cursor cursor;
 	size_t count = 0;
 	uint64_t all = 0;
@@ -257,7 +266,7 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 		size_t more = mt_ring_next_line(&cursor, events, &at_end);
 
 		for (size_t i = 0; i < more; i++) {
-			if (!understand(engine, history->stack, &events[i], &calls[count]))
+			if (!understand(engine, history->stack, &events[i], &module, &calls[count]))
 				continue;
 			count++;
 			put_before_return(engine, calls, count);
