@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as a recording: an error or a recording, sorted, within what was given; and the frames
- * of the stacks that were sampled, whatever was recorded of them.  Bytes that do
+ * of the stacks that were sampled, and call events, whatever was recorded of them.  Bytes that do
  * not begin as a file are taken for the records behind the start of one in pipe mode, so that the
  * fuzzer need not find that out first. */
 #include "decode/sample_frames.h"
@@ -105,6 +105,28 @@ static void use_stacks(struct mt_recording *recording)
 	mt_recording_is_of_samples(recording);
 }
 
+/* Whatever is in a batch, no more comes of it than it said. */
+static void use_calls(struct mt_recording *recording)
+{
+	for (size_t i = 0; i < mt_recording_call_thread_count(recording); i++) {
+		uint64_t left = mt_recording_call_thread(recording, i)->events;
+		struct mt_recording_calls *calls = NULL;
+		struct mt_error *error = NULL;
+		struct mt_event events[100];
+		size_t count = 0;
+
+		check(!mt_recording_calls_open(recording, i, &calls));
+		do {
+			error = mt_recording_calls_next(calls, events, 100, &count);
+			check(count <= left && count <= 100);
+			left -= count;
+		} while (!error && count);
+		check(error || !left);
+		mt_error_destroy(error);
+		mt_recording_calls_close(calls);
+	}
+}
+
 static void use_aux(const struct mt_recording *recording)
 {
 	for (size_t i = 0; i < mt_recording_auxtrace_count(recording); i++) {
@@ -150,6 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (recording) {
 		use_sideband(recording);
 		use_stacks(recording);
+		use_calls(recording);
 		use_aux(recording);
 		check(!mt_recording_each_record(recording, see_record, NULL));
 	}
