@@ -119,21 +119,3 @@ def test_a_hit_thread_goes_on_before_its_snapshot_is_written(compile, calls_of, 
         else:
             sizes.append(int(size[1]))
     assert sum(sizes) > 100000 and last.startswith("ptrace(PTRACE_CONT"), last
-
-
-def test_the_only_thread_gets_its_turn(compile, calls_of, tmp_path):
-    """What is done in its name while it is attached to comes in parts, between which it goes on."""
-    program = compile(write(tmp_path, LOADS), "-O1")
-    with subprocess.Popen([program], text=True, stdout=subprocess.PIPE) as child:
-        try:
-            assert child.stdout.readline() == "ready\n"
-            lines = calls_of("ptrace,clock_nanosleep", "attach", "-e", "calls", "--for=10ms", "-o",
-                             tmp_path / "out.json", str(child.pid))
-        finally:
-            child.kill()
-    parts, count = [], 0
-    for line in lines:
-        if line.startswith("clock_nanosleep"):
-            parts, count = [*parts, count], 0
-        count += "PTRACE_SYSCALL," in line
-    assert max([*parts, count]) <= 20, parts

@@ -12,7 +12,6 @@
 #define PATIENCE_NS   2000000000ull
 #define PAUSE_NS      200000
 #define MOST_PAUSE_NS 5000000
-#define TURN_NS       1000000
 #define STILL_NS      20000000ull
 #define REPORT_NS     300000000ull
 
@@ -51,11 +50,6 @@ static struct mt_error *hear_reports(const struct attach *attach)
 	return error;
 }
 
-static bool is_another_program(const struct attach *attach)
-{
-	return mt_calls_find_space(attach->engine, attach->space->pid) != attach->space;
-}
-
 /* Halted each time that they are looked at; let go on for longer and longer between. */
 static struct mt_error *find_able(struct attach *attach)
 {
@@ -67,9 +61,6 @@ static struct mt_error *find_able(struct attach *attach)
 		attach->able = mt_calls_able_thread(attach->engine, attach->space);
 		if (attach->able)
 			return NULL;
-		if (is_another_program(attach))
-			return mt_error_new(MT_ERROR_GONE, "process %d is another program by now",
-					    attach->space->pid);
 		if (mt_clock_monotonic_ns() > end_ns)
 			return mt_error_new(
 			    MT_ERROR_BUSY,
@@ -199,31 +190,6 @@ static struct mt_error *stop_again(struct attach *attach)
 	return find_able(attach);
 }
 
-static size_t thread_count(const struct attach *attach)
-{
-	size_t count = 0;
-
-	for (const struct mt_calls_thread *thread = attach->engine->threads; thread;
-	     thread = thread->hh.next)
-		count += thread->space == attach->space;
-	return count;
-}
-
-/* Where there is no other thread that goes on meanwhile, the only one gets its turn between two
- * parts of what is done in its name. */
-static struct mt_error *take_turns(struct attach *attach)
-{
-	const struct timespec turn = {.tv_nsec = TURN_NS};
-
-	if (thread_count(attach) > 1)
-		return NULL;
-	resume_all(attach, 0);
-	attach->able = 0;
-	mt_try(hear_reports(attach));
-	nanosleep(&turn, NULL);
-	return stop_again(attach);
-}
-
 /* In the second stop. */
 static struct mt_error *join(struct attach *attach, struct mt_calls_entering *entering)
 {
@@ -246,11 +212,8 @@ static struct mt_error *enter(struct attach *attach)
 {
 	struct mt_calls_entering entering = {.engine = attach->engine, .space = attach->space};
 
-	mt_try(take_turns(attach));
 	resume_all(attach, attach->able);
 	struct mt_error *error = mt_calls_enter_begin(&entering, attach->able);
-	if (!error)
-		error = take_turns(attach);
 	if (!error)
 		error = mt_calls_enter_map(&entering, attach->able);
 	/* That one alone: another may stand for a signal by now, which must not be lost. */
@@ -297,10 +260,8 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(find_able(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_calm(attach));
-	if (!attach->space->hidden && !attach->space->inherited) {
+	if (!attach->space->hidden && !attach->space->inherited)
 		mt_try(enter(attach));
-		mt_try(take_turns(attach));
-	}
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (target->ops->watch_libraries || !stop_at)
 		return NULL;
