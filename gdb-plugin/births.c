@@ -196,8 +196,8 @@ struct mt_error *mt_births_new_objfile(void)
 	mt_try(mt_inferior_check_exec());
 	struct mt_inferior *inferior = mt_inferior_selected();
 
-	if (!inferior || !mt_live_is_recording(&inferior->live) ||
-	    inferior->births.address || inferior->births.libc)
+	if (!inferior || !mt_live_is_recording(&inferior->live) || inferior->births.address ||
+	    inferior->births.libc)
 		return NULL;
 	mt_try(mt_births_find(inferior));
 	return mt_births_restore(inferior);

@@ -83,13 +83,13 @@ static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
 
 		complain_of_code(processes, mapping->path,
-			 image_add_mapping(processes, epoch->image, mapping));
+				 image_add_mapping(processes, epoch->image, mapping));
 	}
 	bool is_kept = mt_processes_kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
 	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
 		complain_of_code(processes, "[kernel]",
-			 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
-					    processes->kernel));
+				 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
+						    processes->kernel));
 }
 
 struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)

@@ -233,7 +233,8 @@ static struct mt_error *push_notes_of_snapshot(struct mt_decode_run *run, struct
 }
 
 /* The last exec between where the track is and EPOCH; NULL: there was none. */
-static const struct mt_epoch *exec_before(const struct mt_track *track, const struct mt_epoch *epoch)
+static const struct mt_epoch *exec_before(const struct mt_track *track,
+					  const struct mt_epoch *epoch)
 {
 	const struct mt_process *process = track->thread->process;
 	const struct mt_epoch *exec = NULL;

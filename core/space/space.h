@@ -42,7 +42,7 @@ struct mt_mapping {
 	struct mt_objfile *objfile;
 	const char *problem;
 	bool is_nameless; /* a function of it was asked for, and its file has a problem */
-	uint64_t bias; /* process address = file address + bias */
+	uint64_t bias;    /* process address = file address + bias */
 };
 
 /* Add a mapping (path is copied; objfile, problem and bias are ignored and found out).  It

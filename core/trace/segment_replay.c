@@ -153,8 +153,8 @@ static struct mt_error *begin_roots(struct reader *r, const struct mt_replay *re
 	for (size_t i = replay->root_count; i-- > 0;) {
 		struct mt_slice root = replay->roots[i];
 
-		root.time_ns = replay->segment.calls_ns ? replay->segment.calls_ns
-							: replay->segment.begin_ns;
+		root.time_ns =
+		    replay->segment.calls_ns ? replay->segment.calls_ns : replay->segment.begin_ns;
 		root.depth = r->depth++;
 		mt_try(r->sink->ops->begin(r->sink->self, &root));
 	}
