@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -386,6 +388,21 @@ struct mt_error *mt_outfile_free_bytes(const struct mt_outfile *file, uint64_t *
 bool mt_outfile_is_seekable(const struct mt_outfile *file)
 {
 	return file->kind != STRAIGHT;
+}
+
+bool mt_outfile_is_local(const struct mt_outfile *file)
+{
+	static const uint32_t locals[] = {EXT4_SUPER_MAGIC,  XFS_SUPER_MAGIC,
+					  BTRFS_SUPER_MAGIC, TMPFS_MAGIC,
+					  F2FS_SUPER_MAGIC,  OVERLAYFS_SUPER_MAGIC};
+	struct statfs system;
+
+	if (!mt_outfile_is_seekable(file) || fstatfs(file->fd, &system))
+		return false;
+	for (size_t i = 0; i < sizeof(locals) / sizeof(locals[0]); i++)
+		if ((uint32_t)system.f_type == locals[i])
+			return true;
+	return false;
 }
 
 static struct mt_error *not_seekable(const struct mt_outfile *file)

@@ -42,6 +42,9 @@ struct mt_error *mt_outfile_free_bytes(const struct mt_outfile *file, uint64_t *
 
 /* False: straight to a pipe, a device, standard output; pwrite() is not to be had. */
 bool mt_outfile_is_seekable(const struct mt_outfile *file);
+/* A regular file whose system writes without asking anyone: such a write does not hang, as one in
+ * NFS or FUSE may, so that nobody has to interrupt it. */
+bool mt_outfile_is_local(const struct mt_outfile *file);
 /* Overwrite what was appended before: [offset, offset+size) must lie below the position.
  * Errors: SYSTEM; UNSUPPORTED (not seekable). */
 struct mt_error *mt_outfile_pwrite(struct mt_outfile *file, const void *bytes, size_t size,

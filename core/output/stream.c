@@ -15,7 +15,7 @@ static struct mt_error *start(struct mt_stream *stream, const char *path)
 	mt_try(mt_outfile_create(path, &stream->file));
 	mt_try(mt_compressor_create(path, stream->file, &stream->compressor));
 	/* Compressors have workers of their own. */
-	return stream->compressor || !mt_outfile_is_seekable(stream->file)
+	return stream->compressor || !mt_outfile_is_local(stream->file)
 		   ? NULL
 		   : mt_write_behind_create(stream->file, &stream->behind);
 }

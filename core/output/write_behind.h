@@ -10,7 +10,7 @@
 struct mt_write_behind;
 
 /* FILE is the worker's from the first write until mt_write_behind_finish() or _destroy().  It is a
- * regular one: what takes nothing for long may have to be left when a signal comes, and workers
+ * local one: what takes nothing for long may have to be left when a signal comes, and workers
  * hear of none.  Begins no thread before that pays. */
 struct mt_error *mt_write_behind_create(struct mt_outfile *file, struct mt_write_behind **out);
 /* NULL is fine. */

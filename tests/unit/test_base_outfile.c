@@ -203,6 +203,7 @@ static void tells_of_a_full_disk(void **state)
 	(void)state;
 	assert_null(mt_outfile_create("/dev/full", &file));
 	assert_false(mt_outfile_is_seekable(file));
+	assert_false(mt_outfile_is_local(file));
 	assert_null(mt_outfile_write(file, "x", 1)); /* buffered */
 	struct mt_error *error = mt_outfile_write(file, zeros, sizeof(zeros));
 	assert_non_null(error);
