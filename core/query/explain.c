@@ -65,7 +65,7 @@ struct mt_explain {
 	MT_ARRAY(struct node *) touched;
 	struct mt_histogram durations;
 	struct mt_slice slice; /* of the function's call */
-	bool is_estimated;
+	bool is_estimated, has_estimated_begins;
 	uint64_t gaps;
 	struct mt_call_locks locks; /* of it */
 	size_t in_lock;             /* a function of a lock: its frame is the one before this */
@@ -113,6 +113,7 @@ static int keep_slow(struct mt_explain *explain, uint64_t end_ns)
 		     .pid = explain->thread->what.pid,
 		     .tid = explain->thread->what.tid,
 		     .is_estimated = explain->is_estimated,
+		     .has_estimated_begins = explain->has_estimated_begins,
 		     .gaps = explain->gaps},
 	    .count = explain->touched.count,
 	};
@@ -239,12 +240,13 @@ static struct mt_error *begin(void *self, const struct mt_slice *slice)
 		parent = &explain->root;
 		explain->inside = depth + 1;
 		explain->slice = *slice;
-		explain->is_estimated = false;
+		explain->is_estimated = explain->has_estimated_begins = false;
 		explain->gaps = 0;
 	}
 	if (parent) {
 		explain->gaps += slice->kind == MT_SLICE_GAP;
-		explain->is_estimated |= slice->flags & MT_SLICE_TIME_ESTIMATED;
+		explain->has_estimated_begins |= slice->flags & MT_SLICE_TIME_ESTIMATED;
+		explain->is_estimated |= explain->has_estimated_begins;
 		frame.waited = mt_waits_before(&explain->thread->waits, slice->time_ns);
 		frame.is_estimated = slice->flags & MT_SLICE_TIME_ESTIMATED;
 		if (slice->function && !explain->in_lock)

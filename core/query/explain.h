@@ -28,6 +28,7 @@ struct mt_explain_call {
 	const char *function, *arguments, *thread;
 	pid_t pid, tid;
 	bool is_estimated;                        /* its begin or its end, or one within */
+	bool has_estimated_begins;                /* not the ends alone, which nothing records */
 	uint64_t gaps;                            /* within */
 	MT_ARRAY(struct mt_explain_place) places; /* what they have more, the most first */
 	struct mt_wait_sum waits[MT_WAIT_SUMS];

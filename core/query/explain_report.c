@@ -210,7 +210,10 @@ static void put_call(const struct mt_explain_result *result, const struct mt_exp
 		put_lock(&call->locks.longest[i], out);
 	if (call->gaps)
 		mt_str_append(out, "Data was lost within it: what it did then cannot be told.\n");
-	if (call->is_estimated)
+	if (call->is_estimated && !call->has_estimated_begins)
+		mt_str_append(out, "Some of its times are estimates: where calls within it ended "
+				   "was not seen.\n");
+	else if (call->is_estimated)
 		mt_str_append(out, "Times in it are estimates: between two that are known it "
 				   "cannot be told which callee took longer (--timestamps=full "
 				   "records all).\n");

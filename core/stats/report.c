@@ -242,10 +242,10 @@ static void put_remarks(const struct mt_stats_result *result, struct mt_str *out
 			       "ended: of them total and self have what was seen.\n",
 			       partial);
 	if (estimated)
-		mt_str_appendf(out,
-			       "The times of %.0f %% of the calls are estimates (--timestamps=full "
-			       "records all).\n",
-			       100.0 * (double)estimated / (double)(result->calls + partial));
+		mt_str_appendf(out, "The times of %.0f %% of the calls are estimates (%s).\n",
+			       100.0 * (double)estimated / (double)(result->calls + partial),
+			       result->has_estimated_begins ? "--timestamps=full records all"
+							    : "their ends were not seen");
 	if (result->gaps)
 		mt_str_appendf(out, "Calls are missing: data was lost in %llu places.\n",
 			       (unsigned long long)result->gaps);

@@ -236,6 +236,7 @@ static int end_call(struct mt_stats *stats, struct frame *frame, const struct mt
 	stats->result.calls += !(frame->flags & MT_SLICE_INFERRED);
 	stats->result.partial += is_partial;
 	stats->result.estimated += is_estimated;
+	stats->result.has_estimated_begins |= frame->flags & MT_SLICE_TIME_ESTIMATED;
 	if (!--entry->open) {
 		entry->total_ns += duration_ns;
 		if (stats->result.has_waited)

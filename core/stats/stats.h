@@ -67,6 +67,7 @@ struct mt_stats_result {
 	uint64_t begin_ns, end_ns;              /* of all segments */
 	uint64_t threads;                       /* with calls */
 	uint64_t calls, partial, estimated, gaps;
+	bool has_estimated_begins; /* not the ends of calls alone, which nothing records */
 	bool has_waited;
 	struct mt_sampling sampling; /* of all threads; samples 0: calls were recorded */
 	struct mt_arena texts;

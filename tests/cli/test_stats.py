@@ -258,6 +258,24 @@ def test_a_longjmp_to_what_the_ring_does_not_hold(run_mtdb, compile, tmp_path, s
     assert "deep" not in found[0]["path"]
 
 
+TAILS = """
+#include <stdio.h>
+__attribute__((noinline)) int say(const char *text) { return puts(text); }
+int main(void) { return say("one") + say("two") < 0; }
+"""
+
+
+@pytest.mark.parametrize("stamps, why", [("full", "their ends were not seen"),
+                                         ("sampled", "--timestamps=full records all")])
+def test_why_times_are_estimates(run_mtdb, compile, tmp_path, stamps, why):
+    """say() ends with a jump to a function that is not recorded."""
+    source, path = tmp_path / "tails.c", tmp_path / "x.perf"
+    source.write_text(TAILS)
+    run_mtdb("run", "-e", "calls", f"--timestamps={stamps}", "--modules=tails", "-r", path, "-o", tmp_path / "x.fxt", "--",
+             compile(source, "-O2"))
+    assert re.search(rf"^The times of \d+ % of the calls are estimates \({why}\)\.$", run_mtdb("stats", path).stdout, re.M)
+
+
 @pytest.mark.sanitize
 def test_what_is_no_whole_recording(run_mtdb, recorded, tmp_path):
     whole = recorded.read_bytes()
