@@ -126,11 +126,14 @@ static struct mt_error *breathe(void *context)
 	return session->taking ? NULL : take_all(session, 0);
 }
 
+/* What the kernel tells of it is read behind its calls, and would be overwritten meanwhile. */
 static struct mt_error *let_hit_thread_go(void *context)
 {
 	struct mt_session *session = context;
 	const pid_t lwp = session->hit_lwp;
 
+	if (session->tracks)
+		return NULL;
 	session->hit_lwp = 0;
 	return lwp ? mt_session_go_on(session, lwp, 0) : NULL;
 }
