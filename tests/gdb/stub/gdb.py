@@ -129,8 +129,10 @@ class Thread:
     ptid = property(lambda self: (inferior.pid, inferior.pid, 0))
     inferior = property(lambda self: inferior)
 
+    runs = False
+
     def is_running(self):
-        return False
+        return self.runs
 
     @may_fail
     def switch(self):
@@ -230,7 +232,11 @@ def end(status):
 
 
 def go_on():
-    events.cont.emit(inferior_thread=None)
+    thread.runs = True
+    try:
+        events.cont.emit(inferior_thread=None)
+    finally:
+        thread.runs = False
     while True:
         there = [point for point in points if point.address]
         at = inferior.process.resume({point.address for point in there})
