@@ -3,12 +3,9 @@
 
 #include "base/outfile.h"
 #include "output/compress.h"
-#include "output/write_behind.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert(MT_STREAM_ROOM == MT_WRITE_BEHIND_MOST, "a room is written at once");
 
 static struct mt_error *start(struct mt_stream *stream, const char *path)
 {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "output/write_behind.h"
 
 /* Takes text a piece at a time, as a front end shows it. */
 struct mt_printer {
@@ -15,7 +16,7 @@ struct mt_printer {
 	void *context;
 };
 
-#define MT_STREAM_ROOM (128u << 10)
+#define MT_STREAM_ROOM MT_WRITE_BEHIND_MOST
 
 /* Its parts are its own: they are here so that a record is written without a call. */
 struct mt_stream {
