@@ -17,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define INT3 0xcc
+
 struct gdb_target {
 	struct mt_target base;
 	pid_t pid;
@@ -28,6 +30,7 @@ struct gdb_target {
 	mt_gdb_libraries_hook *libraries;
 	void *context; /* the hook's */
 	uint64_t loader_address;
+	uint8_t loader_byte;    /* the program's own there; INT3: not known */
 	PyObject *loader_break; /* the breakpoint where the loader reports libraries; or NULL */
 };
 
@@ -233,6 +236,27 @@ static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal,
 	return mt_ptrace_run_lwp_to(target_of(base)->pid, lwp, goal, arrived, &status);
 }
 
+/* The loader leaves the list of libraries if none of them needs it.  GDB takes it for unloaded
+ * then, and forgets that our breakpoint is in its memory: it would take that for the program's own
+ * byte, and have the program step to it for ever (breakpoint.c,
+ * disable_breakpoints_in_unloaded_shlib()). */
+static void lift_forgotten(struct gdb_target *target)
+{
+	uint8_t there = 0;
+
+	if (target->loader_byte == INT3 ||
+	    read_memory(&target->base, target->pid, target->loader_address, &there, 1) != 1 ||
+	    there != INT3)
+		return;
+	mt_auto(mt_py) PyObject *shown = mt_gdb_read_memory(target->loader_address, 1);
+	const char *byte = shown ? PyBytes_AsString(shown) : NULL;
+
+	PyErr_Clear();
+	if (byte && (uint8_t)*byte == INT3)
+		mt_error_destroy(write_memory(&target->base, target->pid, target->loader_address,
+					      &target->loader_byte, 1));
+}
+
 static PyObject *library_stop(PyObject *self, PyObject *ignored)
 {
 	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_EVENT);
@@ -241,6 +265,7 @@ static PyObject *library_stop(PyObject *self, PyObject *ignored)
 	(void)ignored;
 	if (!target)
 		return NULL;
+	lift_forgotten(target);
 	mt_auto(mt_py) PyObject *none =
 	    mt_py_report(target->libraries(target->context, mt_gdb_lwp()));
 	(void)none;
@@ -259,11 +284,12 @@ static struct mt_error *watch_libraries(struct mt_target *base, pid_t pid, uint6
 
 	static PyMethodDef stop = {"stop", library_stop, METH_NOARGS, NULL};
 
-	(void)pid;
 	/* After exec the loader is where it was, as a rule; GDB is busy with breakpoints then. */
 	if (target->loader_break && address == target->loader_address)
 		return NULL;
 	remove_loader_break(target);
+	if (read_beneath(base, pid, address, &target->loader_byte, 1) != 1)
+		target->loader_byte = INT3;
 	target->loader_break = mt_py_breakpoint(address, &stop, target);
 	target->loader_address = address;
 	return target->loader_break ? NULL : mt_py_error();

@@ -241,6 +241,30 @@ def test_exec(gdb, compile, tmp_path):
     assert frames[:4] == ["c", "b", "a", "main"]
 
 
+ALONE = """
+int sum;
+__attribute__((noinline)) int add(int n) { return sum += n; }
+void _start(void)
+{
+	for (int i = 0; i < 4; i++)
+		add(i);
+	__asm__ volatile("syscall" : : "a"(231), "D"(sum));
+	__builtin_unreachable();
+}
+"""
+
+
+def test_a_loader_that_nothing_needs(gdb, compile, tmp_path):
+    """GDB takes it for unloaded, with our breakpoint in it, as of Go's programs that are position-independent."""
+    source = tmp_path / "alone.c"
+    source.write_text(ALONE)
+    program = compile(source, "-O0", "-nostdlib", "-pie", "-fPIE")
+    session = gdb(program, "mtrace start", "break add if n == 3", "run", "mtrace history 2 add", "delete", "continue")
+    assert "Breakpoint 1, add (n=3)" in session.output
+    assert len(re.findall(r"^ .* add ", session.output, re.M)) == 2
+    assert "exited with code 06]" in session.output
+
+
 def test_a_library_that_comes_later(gdb, compile):
     library = compile("part.c", "-shared", "-fPIC", "-O0", output="libpart.so")
     session = gdb(compile("loads.c", "-O0"), "mtrace start", "set mtrace output x.txt",
