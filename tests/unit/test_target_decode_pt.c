@@ -314,8 +314,8 @@ static void make(struct made *made)
 /* ---- what ld's --wrap is for ---- */
 
 static unsigned processors;
-static unsigned pools, pools_ended; /* that were made; that are gone, with their threads */
-static atomic_uint batches;         /* that were begun */
+static atomic_uint pools, pools_ended; /* that were made; that are gone, with their threads */
+static atomic_uint batches;            /* that were begun */
 static pthread_t owner;
 static atomic_bool owner_too; /* decoded, while there was a worker: two at once */
 static int unmappable;        /* the so many-th piece cannot be; 0: all can */
