@@ -137,7 +137,7 @@ static struct mt_error *announce_segment(struct mt_text_window *all, bool has_sl
 {
 	struct window *window = all->window;
 
-	has_slices |= window->segment_now.calls_ns != 0;
+	has_slices |= window->segment_now.has_calls;
 	if (!window->segment_is_due || (!has_slices && window->has_segment))
 		return NULL;
 	window->segment_is_due = false;

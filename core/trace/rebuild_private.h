@@ -76,7 +76,7 @@ static inline void mt_rebuild_open_segment(struct mt_rebuild *rebuild)
 		return;
 	rebuild->segment_open = true;
 	rebuild->segment.begin_ns = rebuild->now_ns;
-	rebuild->segment.calls_ns = 0;
+	rebuild->segment.has_calls = false;
 }
 
 /* The same for a call, or where one goes on.  What was open then began no earlier, as far as is
@@ -84,8 +84,10 @@ static inline void mt_rebuild_open_segment(struct mt_rebuild *rebuild)
 static inline void mt_rebuild_open_calls(struct mt_rebuild *rebuild)
 {
 	mt_rebuild_open_segment(rebuild);
-	if (!rebuild->segment.calls_ns)
-		rebuild->segment.calls_ns = rebuild->now_ns;
+	if (rebuild->segment.has_calls)
+		return;
+	rebuild->segment.has_calls = true;
+	rebuild->segment.calls_ns = rebuild->now_ns;
 }
 
 /* Ends the rebuild. */

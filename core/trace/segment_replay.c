@@ -154,7 +154,7 @@ static struct mt_error *begin_roots(struct reader *r, const struct mt_replay *re
 		struct mt_slice root = replay->roots[i];
 
 		root.time_ns =
-		    replay->segment.calls_ns ? replay->segment.calls_ns : replay->segment.begin_ns;
+		    replay->segment.has_calls ? replay->segment.calls_ns : replay->segment.begin_ns;
 		root.depth = r->depth++;
 		mt_try(r->sink->ops->begin(r->sink->self, &root));
 	}
@@ -166,7 +166,7 @@ static bool is_early(const struct reader *r, const struct mt_replay *replay)
 {
 	struct reader ahead = *r;
 
-	return (*ahead.at++ & MT_LOG_KIND_MASK) == MT_LOG_INSTANT &&
+	return replay->segment.has_calls && (*ahead.at++ & MT_LOG_KIND_MASK) == MT_LOG_INSTANT &&
 	       get_time(&ahead) < replay->segment.calls_ns;
 }
 

@@ -189,10 +189,11 @@ struct mt_counter {
 
 struct mt_thread_segment {
 	uint64_t begin_ns;
-	uint64_t calls_ns; /* from when on calls are known: signals may be older; 0: none is */
+	uint64_t calls_ns; /* from when on calls are known, if any is: signals may be older */
 	uint64_t end_ns;
 	uint32_t number;   /* of this thread, from 0 */
 	uint32_t snapshot; /* whose snapshot it belongs to, from 1; 0: none */
+	bool has_calls;
 };
 
 /* Each returns NULL or an error, which ends the run. */
