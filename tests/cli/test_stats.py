@@ -167,6 +167,20 @@ def test_waiting(run_mtdb, compile, tmp_path):
     assert "waited" in run_mtdb("stats", "x.perf", cwd=tmp_path).stdout.splitlines()[0]
 
 
+@pytest.fixture(name="record")
+def record_fixture(run_mtdb, compile, tmp_path):
+    """record(text, flags, *options): the recording of the program whose source that is, named "program"."""
+    def record(text, flags, *options):
+        source, path = tmp_path / "program.c", tmp_path / "x.perf"
+        source.write_text(text)
+        done = run_mtdb("run", "-e", "calls", *options, "-r", path, "-o", tmp_path / "x.fxt", "--",
+                        compile(source, *flags))
+        assert done.returncode == 0, done.stderr
+        return path
+    return record
+
+
+PLAIN = ["-O1", "-fno-optimize-sibling-calls"]
 WRAPS = """
 #include <signal.h>
 #include <time.h>
@@ -184,13 +198,9 @@ int main(void)
 """
 
 
-def test_calls_are_no_older_than_the_ring(run_mtdb, compile, tmp_path):
+def test_calls_are_no_older_than_the_ring(run_mtdb, record):
     """A signal is kept that came before all that the ring holds: calls do not begin with it."""
-    source, path = tmp_path / "wraps.c", tmp_path / "x.perf"
-    source.write_text(WRAPS)
-    done = run_mtdb("run", "-e", "calls", "--size=64k", "--timestamps=full", "-r", path, "-o", tmp_path / "x.fxt", "--",
-                    compile(source, "-O1", "-fno-optimize-sibling-calls"))
-    assert done.returncode == 0, done.stderr
+    path = record(WRAPS, PLAIN, "--size=64k", "--timestamps=full")
     begins = {name: [call["time_ns"] for call in json.loads(run_mtdb("grep", "--json", path, name).stdout)]
               for name in ("leaf", "caller", "main")}
     assert len(begins["leaf"]) > 100 and len(begins["caller"]) == len(begins["main"]) == 1
@@ -221,13 +231,9 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_program_ends_at_its_exec(run_mtdb, compile, tmp_path):
+def test_a_program_ends_at_its_exec(run_mtdb, record):
     """Not where the ring of the next one begins."""
-    source, path = tmp_path / "execs.c", tmp_path / "x.perf"
-    source.write_text(EXECS)
-    done = run_mtdb("run", "-e", "calls", "--size=64k", "--timestamps=full", "-r", path, "-o", tmp_path / "x.fxt", "--",
-                    compile(source, "-O1", "-fno-optimize-sibling-calls"))
-    assert done.returncode == 0, done.stderr
+    path = record(EXECS, PLAIN, "--size=64k", "--timestamps=full")
     first, second = json.loads(run_mtdb("grep", "--json", path, "main").stdout)
     assert first["time_ns"] + first["duration_ns"] < second["time_ns"] - 100_000_000
     segments = re.split("^-- history of .*$", run_mtdb("history", "-n", "100000", path).stdout, flags=re.M)
@@ -248,11 +254,8 @@ int main(void) { middle(100000); last(1); return 0; }
 
 
 @pytest.mark.parametrize("size", ["64k", "16m"])
-def test_a_longjmp_to_what_the_ring_does_not_hold(run_mtdb, compile, tmp_path, size):
-    source, path = tmp_path / "jumps.c", tmp_path / "x.perf"
-    source.write_text(JUMPS)
-    run_mtdb("run", "-e", "calls", f"--size={size}", "-r", path, "-o", tmp_path / "x.fxt", "--",
-             compile(source, "-O1", "-fno-optimize-sibling-calls"))
+def test_a_longjmp_to_what_the_ring_does_not_hold(run_mtdb, record, size):
+    path = record(JUMPS, PLAIN, f"--size={size}")
     found = json.loads(run_mtdb("grep", "--json", path, "last").stdout)
     assert [call["path"][-2:] for call in found] == [["main", "last"]] and found[0]["begin_seen"]
     assert "deep" not in found[0]["path"]
@@ -267,12 +270,9 @@ int main(void) { return say("one") + say("two") < 0; }
 
 @pytest.mark.parametrize("stamps, why", [("full", "their ends were not seen"),
                                          ("sampled", "--timestamps=full records all")])
-def test_why_times_are_estimates(run_mtdb, compile, tmp_path, stamps, why):
+def test_why_times_are_estimates(run_mtdb, record, stamps, why):
     """say() ends with a jump to a function that is not recorded."""
-    source, path = tmp_path / "tails.c", tmp_path / "x.perf"
-    source.write_text(TAILS)
-    run_mtdb("run", "-e", "calls", f"--timestamps={stamps}", "--modules=tails", "-r", path, "-o", tmp_path / "x.fxt", "--",
-             compile(source, "-O2"))
+    path = record(TAILS, ["-O2"], f"--timestamps={stamps}", "--modules=program")
     assert re.search(rf"^The times of \d+ % of the calls are estimates \({why}\)\.$", run_mtdb("stats", path).stdout, re.M)
 
 
