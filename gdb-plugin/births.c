@@ -92,13 +92,8 @@ static struct mt_error *clean_at(void *context, uint64_t address)
 	    ops->read(pending->target, pending->parent, address, &own, 1) != 1)
 		return NULL;
 	/* With `breakpoint always-inserted` it is in the parent's memory, too. */
-	if (own == INT3 && pending->parent == mt_gdb_pid()) {
-		mt_auto(mt_py) PyObject *bytes = mt_gdb_read_memory(address, 1);
-		const char *byte = bytes ? PyBytes_AsString(bytes) : NULL;
-
-		PyErr_Clear();
-		own = byte ? (uint8_t)*byte : INT3;
-	}
+	if (own == INT3 && (pending->parent != mt_gdb_pid() || !mt_gdb_read_byte(address, &own)))
+		return NULL;
 	return own == INT3 ? NULL : ops->write(pending->target, pending->child, address, &own, 1);
 }
 

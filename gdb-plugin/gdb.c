@@ -208,6 +208,17 @@ PyObject *mt_gdb_read_memory(uint64_t address, size_t size)
 	return view ? PyObject_CallMethod(view, "tobytes", NULL) : NULL;
 }
 
+bool mt_gdb_read_byte(uint64_t address, uint8_t *byte)
+{
+	mt_auto(mt_py) PyObject *bytes = mt_gdb_read_memory(address, 1);
+	const char *there = bytes ? PyBytes_AsString(bytes) : NULL;
+
+	PyErr_Clear();
+	if (there)
+		*byte = (uint8_t)*there;
+	return there;
+}
+
 struct mt_error *mt_gdb_write_memory(uint64_t address, const void *bytes, size_t size)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -45,6 +45,8 @@ bool mt_gdb_parameter(const char *name);
 /* The selected inferior's memory as GDB shows it, without its breakpoints: bytes.  NULL with an
  * exception. */
 PyObject *mt_gdb_read_memory(uint64_t address, size_t size);
+/* A byte as GDB shows it, which is what is beneath its breakpoints.  False: it shows none. */
+bool mt_gdb_read_byte(uint64_t address, uint8_t *byte);
 /* Where a breakpoint of GDB's stands, it goes on to stand there, over what is written. */
 struct mt_error *mt_gdb_write_memory(uint64_t address, const void *bytes, size_t size);
 /* GDB's number of the selected inferior. */

@@ -242,17 +242,13 @@ static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal,
  * disable_breakpoints_in_unloaded_shlib()). */
 static void lift_forgotten(struct gdb_target *target)
 {
-	uint8_t there = 0;
+	uint8_t there = 0, shown = 0;
 
 	if (target->loader_byte == INT3 ||
 	    read_memory(&target->base, target->pid, target->loader_address, &there, 1) != 1 ||
 	    there != INT3)
 		return;
-	mt_auto(mt_py) PyObject *shown = mt_gdb_read_memory(target->loader_address, 1);
-	const char *byte = shown ? PyBytes_AsString(shown) : NULL;
-
-	PyErr_Clear();
-	if (byte && (uint8_t)*byte == INT3)
+	if (mt_gdb_read_byte(target->loader_address, &shown) && shown == INT3)
 		mt_error_destroy(write_memory(&target->base, target->pid, target->loader_address,
 					      &target->loader_byte, 1));
 }
