@@ -36,29 +36,29 @@ def read_kept(run_mtdb, path, written=False):
     return collections.Counter(slices), [one for one in trace.instants() if one.name == "snapshot"]
 
 
+def asked(child):
+    """Sends SIGUSR1, and waits for mtdb's word of it."""
+    child.send_signal(signal.SIGUSR1)
+    said = next(line for line in child.stderr if "snapshot" in line)
+    return int(re.fullmatch(r"mtdb: snapshot (\d+) was taken\n", said)[1])
+
+
 def test_killed(start, run_mtdb, tmp_path):
     (tmp_path / "x.fxt").write_text("old")
     with start("-o", "x.fxt") as child:
         assert child.stdout.readline() == "ready\n"
+        kept, = tmp_path.glob("x.fxt.*.perf")
+        assert asked(child) == 6, "and those before it are written: the program goes on sooner"
         child.kill()
     assert (tmp_path / "x.fxt").read_text() == "old"
-    kept, = tmp_path.glob("x.fxt.*.perf")
     counts, snapshots = read_kept(run_mtdb, kept)
-    # The last one was taken where its call was about to be recorded.
-    assert len(snapshots) == 5 and (counts["tick"], counts["work"], counts["main"]) == (4, 800, 1)
+    assert len(snapshots) == 6 and (counts["tick"], counts["work"], counts["main"]) == (5, 1000, 1)
 
 
 def test_nothing_is_left_over(start, tmp_path):
     with start("-o", "x.fxt") as child:
         assert child.communicate("")[0] == "ready\ndone\n" and child.returncode == 3
     assert os.listdir(tmp_path) == ["x.fxt"]
-
-
-def asked(child):
-    """Sends SIGUSR1, and waits for mtdb's word of it."""
-    child.send_signal(signal.SIGUSR1)
-    said = next(line for line in child.stderr if "snapshot" in line)
-    return int(re.fullmatch(r"mtdb: snapshot (\d+) was taken\n", said)[1])
 
 
 def test_usr1_takes_one(start, run_mtdb, tmp_path):
