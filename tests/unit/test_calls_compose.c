@@ -147,11 +147,122 @@ static void test_jumps(void **state)
 	assert_true(holes > 5 && jumps > 50 && out > 5);
 }
 
+static bool *written(const struct world *world)
+{
+	const size_t count = world->file.plan->patches.count;
+	bool *patches = calloc(count, sizeof(*patches));
+
+	assert_non_null(patches);
+	for (size_t i = 0; i < count; i++)
+		patches[i] = mt_calls_is_on(&world->place, i);
+	return patches;
+}
+
+/* How many patches are found in MEMORY. */
+static size_t intact(struct world *world, const uint8_t *memory)
+{
+	bool *patches = written(world);
+	size_t count = 0;
+
+	world->module.clean = world->clean;
+	world->module.room_bytes = (uint64_t)world->file.plan->patches.count * 128;
+	bool any = mt_calls_keep_intact(&world->space, &world->module, memory, patches);
+	for (size_t i = 0; i < world->file.plan->patches.count; i++)
+		count += patches[i];
+	assert_int_equal(any, count != 0);
+	free(patches);
+	return count;
+}
+
+static size_t number_of(const struct world *world)
+{
+	bool *patches = written(world);
+	size_t count = 0;
+
+	for (size_t i = 0; i < world->file.plan->patches.count; i++)
+		count += patches[i];
+	free(patches);
+	return count;
+}
+
+static uint8_t *random_bytes(size_t size)
+{
+	uint8_t *bytes = malloc(size);
+	uint64_t random = 88172645463325252ull;
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < size; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		bytes[i] = (uint8_t)random;
+	}
+	return bytes;
+}
+
+/* The first one without a hole becomes what looks like a jump to a trampoline. */
+static size_t put_chance(const struct world *world, uint8_t *bytes, uint8_t first)
+{
+	for (size_t i = 0; i < world->file.plan->patches.count; i++) {
+		const struct mt_patch *patch = &world->file.plan->patches.items[i];
+		const uint64_t from = patch->address + BIAS;
+		const int32_t distance = (int32_t)(world->module.room + 7 - (from + 5));
+
+		if (patch->hole || !mt_calls_is_on(&world->place, i))
+			continue;
+		bytes[from - world->module.start] = first;
+		memcpy(bytes + (from - world->module.start) + 1, &distance, sizeof(distance));
+		return from - world->module.start;
+	}
+	fail();
+	return 0;
+}
+
+/* Another's memory lies where a library was. */
+static void test_what_is_like_a_jump_by_chance(void **state)
+{
+	struct world *world = *state;
+	uint8_t *bytes = random_bytes(world->size);
+
+	put_chance(world, bytes, 0xe9);
+	assert_int_equal(intact(world, bytes), 0);
+	put_chance(world, bytes, 0xcc);
+	assert_int_equal(intact(world, bytes), 0);
+	free(bytes);
+}
+
+static void test_what_is_there(void **state)
+{
+	struct world *world = *state;
+	const size_t all = number_of(world);
+
+	compose(world, world->whole, 0, world->size);
+	assert_int_equal(intact(world, world->whole), all);
+	/* A debugger's breakpoints. */
+	world->whole[put_chance(world, world->whole, 0xe9)] = 0xcc;
+	assert_int_equal(intact(world, world->whole), all);
+	/* A page of the text is mapped anew: the others' are found. */
+	uint8_t *bytes = random_bytes(PAGE);
+	const size_t at = put_chance(world, world->whole, 0xe9), page = at & ~(size_t)(PAGE - 1);
+	const size_t left = world->size - page, size = left < PAGE ? left : PAGE;
+	memcpy(world->whole + page, bytes, size);
+	put_chance(world, world->whole, 0xe9);
+	const size_t found = intact(world, world->whole);
+	assert_true(found < all && found > all / 2);
+	/* Or one patch of many was overwritten. */
+	compose(world, world->whole, 0, world->size);
+	world->whole[at] ^= 0x40;
+	assert_int_equal(intact(world, world->whole), all - 1);
+	free(bytes);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {test(test_pieces), test(test_jumps)};
+	const struct CMUnitTest tests[] = {test(test_pieces), test(test_jumps),
+					   test(test_what_is_like_a_jump_by_chance),
+					   test(test_what_is_there)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

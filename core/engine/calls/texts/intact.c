@@ -5,6 +5,7 @@
  * put there are not ours to change. */
 #include "engine/calls/texts/texts.h"
 
+#include "engine/calls/modules/modules.h"
 #include "engine/calls/state/state.h"
 
 #include <string.h>
@@ -12,6 +13,7 @@
 #define JUMP       0xe9
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
+#define PAGE       4096u
 
 static bool is_ours(const struct mt_calls_space *space, const struct mt_calls_module *module,
 		    uint64_t address)
@@ -62,21 +64,63 @@ bool mt_calls_is_intact(const struct mt_calls_space *space, const struct mt_call
 		       jump + module->bias + MT_PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance);
 }
 
-bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
-			  uint8_t *memory, bool *patches)
+/* Of the bytes around patches so many are as they were, if they are the file's at all; of other
+ * memory's one in 256 is so by chance. */
+#define LEAST_ALIKE_PART 16
+
+static bool is_alike(const struct mt_calls_module *module, const uint8_t *memory, size_t start,
+		     size_t end)
 {
-	const struct mt_calls_piece piece = {module->start, module->end - module->start, memory};
+	size_t alike = 0;
+
+	for (size_t i = start; i < end; i++)
+		alike += memory[i] == module->clean[i];
+	return alike > (end - start) / LEAST_ALIKE_PART;
+}
+
+/* Where patches are missing, what looks like one may do so by chance, as one in some ten thousand
+ * does in random bytes: it counts if its page has another, or is the file's. */
+static bool keep_proven(const struct mt_calls_module *module, const uint8_t *memory, bool *patches)
+{
+	const size_t count = module->file->plan->patches.count;
+	const size_t size = module->end - module->start;
+	bool any = false;
+
+	for (size_t i = 0, next; i < count; i = next) {
+		const size_t page = (mt_calls_patch_address(module, i) - module->start) / PAGE;
+		const size_t start = page * PAGE, end = start + PAGE < size ? start + PAGE : size;
+		size_t found = 0;
+
+		for (next = i;
+		     next < count &&
+		     (mt_calls_patch_address(module, next) - module->start) / PAGE == page;
+		     next++)
+			found += patches[next];
+		if (found == 1 && !is_alike(module, memory, start, end))
+			memset(patches + i, 0, (next - i) * sizeof(*patches));
+		else
+			any |= found;
+	}
+	return any;
+}
+
+bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
+			  const uint8_t *memory, bool *patches)
+{
+	const struct mt_calls_piece piece = {module->start, module->end - module->start,
+					     (uint8_t *)memory};
 	const size_t count = module->file->plan->patches.count;
 	const bool *one = patches;
-	bool any = false;
+	bool any = false, all = true;
 
 	while ((one = memchr(one, 1, count - (size_t)(one - patches)))) {
 		const size_t i = (size_t)(one++ - patches);
 
 		patches[i] = mt_calls_is_intact(space, module, i, &piece);
 		any |= patches[i];
+		all &= patches[i];
 	}
-	return any;
+	return any && !all && module->clean ? keep_proven(module, memory, patches) : any;
 }
 
 static bool is_same_file(const struct mt_calls_module *module, const struct mt_map *map)

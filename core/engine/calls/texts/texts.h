@@ -119,7 +119,7 @@ bool mt_calls_left_is_reached(const struct mt_calls_left *left, uint64_t address
 /* Of the patches that were put into a text, by number, those remain in PATCHES that are in MEMORY,
  * which was read from there.  False: none are. */
 bool mt_calls_keep_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
-			  uint8_t *memory, bool *patches);
+			  const uint8_t *memory, bool *patches);
 /* Whether one is that was put there, as far as the PIECE tells. */
 bool mt_calls_is_intact(const struct mt_calls_space *space, const struct mt_calls_module *module,
 			size_t index, const struct mt_calls_piece *piece);
