@@ -313,6 +313,9 @@ struct mt_engine_text_ops {
 	 * added among them: leave nothing in it that would harm it.  *keep: it must be kept until
 	 * news.left. */
 	struct mt_error *(*let_go)(struct mt_engine *engine, pid_t pid, bool *keep);
+	/* Whether what is mapped from START on is a second mapping of a file's code, which the
+	 * engine made: not the program's, and soon gone. */
+	bool (*is_copy)(struct mt_engine *engine, pid_t pid, uint64_t start);
 
 	/* For front ends in which people look at the program.  All threads of PID stand still: its
 	 * text becomes what it would be without us, and each thread stands where it would; until

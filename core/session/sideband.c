@@ -10,13 +10,22 @@
 
 #define FIRST_LOOK_NS 50000000u
 
-static bool is_known(const struct mt_session_process *process, const struct mt_map *map)
+/* NULL: it is new. */
+static struct mt_session_map *known_map(struct mt_session_process *process,
+					const struct mt_map *map)
 {
 	mt_array_each (known, &process->maps)
 		if (known->start == map->start && known->end == map->end &&
 		    known->offset == map->offset && known->inode == map->inode)
-			return true;
-	return false;
+			return known;
+	return NULL;
+}
+
+static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_map *map)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text && text->is_copy(session->engine, pid, map->start);
 }
 
 static struct mt_error *put_map(struct mt_session *session, pid_t pid,
@@ -84,7 +93,7 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 	}
 	struct mt_error *error =
 	    put_map(walk->session, walk->process->pid, &mapping, true, walk->time_ns);
-	if (!error)
+	if (!error && !walk->session->leaving)
 		error = mt_session_find_triggers(walk->session, walk->process, &mapping);
 	free(kept);
 	return error;
@@ -107,10 +116,10 @@ static struct mt_error *put_tables(const struct walk *walk, const struct mt_map 
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
-	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
+	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
 
 	if ((!map->executable && !has_tables(walk, map)) || map->start >> 63 ||
-	    is_known(walk->process, map))
+	    known_map(walk->process, map) || is_own(walk->session, walk->process->pid, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
@@ -119,13 +128,42 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return error;
 }
 
+static struct mt_error *see_again(void *context, const struct mt_map *map)
+{
+	struct mt_session_map *known = known_map(context, map);
+
+	if (known)
+		known->is_there = true;
+	return NULL;
+}
+
+/* A library that was unloaded: should it come again, it is new, triggers and all, and until then
+ * another may be in its place. */
+static struct mt_error *forget_gone(struct mt_session *session, struct mt_session_process *process)
+{
+	mt_array_each (known, &process->maps)
+		known->is_there = false;
+	mt_try(session->target->ops->each_map(session->target, process->pid, see_again, process));
+	for (size_t i = process->maps.count; i-- > 0;) {
+		const struct mt_session_map gone = process->maps.items[i];
+
+		if (gone.is_there)
+			continue;
+		process->maps.items[i] = process->maps.items[--process->maps.count];
+		mt_session_forget_code(session, process, &gone);
+	}
+	return NULL;
+}
+
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns)
 {
 	struct walk walk = {session, process, time_ns, false};
-	struct mt_error *error =
-	    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
+	struct mt_error *error = forget_gone(session, process);
 
+	if (!error)
+		error =
+		    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
 	if (!error)
 		error = mt_session_bind_conditions(session, process);
 	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
@@ -144,10 +182,10 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 static struct mt_error *see_made(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
-	struct mt_session_map seen = {map->start, map->end, map->offset, map->inode};
+	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
 	const struct mt_mapping mapping = {.start = map->start, .end = map->end, .path = "//anon"};
 
-	if (!map->executable || map->path[0] || map->start >> 63 || is_known(walk->process, map))
+	if (!map->executable || map->path[0] || map->start >> 63 || known_map(walk->process, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();

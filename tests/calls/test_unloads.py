@@ -41,6 +41,8 @@ def check_said(tracer):
     # The loader may be busy whenever it is looked at.
     assert (tracer.returncode in (0, 130, -signal.SIGINT) or
             "loading or unloading libraries" in said), (tracer.returncode, said)
+    # Neither in copies of ours, nor before a library is patched, nor where it was.
+    assert "ignoring the trigger" not in said and "differs from the file" not in said, said
 
 
 def disturb(process, attach, chance):

@@ -247,6 +247,17 @@ static struct mt_error *look_around(struct attach *attach, uint64_t *stop_at)
 	return mt_calls_inject_begin(attach->engine, attach->space);
 }
 
+/* Threads have run since the last stop, and the loader did not tell us of libraries yet.  From now
+ * on it does: who is amid it says so soon. */
+static struct mt_error *catch_up(struct attach *attach)
+{
+	mt_target_let_maps_go(attach->engine->target, &attach->maps);
+	if (mt_calls_space_is_current(attach->engine, attach->space))
+		return NULL;
+	mt_try(stop_again(attach));
+	return mt_calls_space_update(attach->engine, attach->space, attach->able);
+}
+
 static struct mt_error *take_over(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
@@ -265,7 +276,8 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (target->ops->watch_libraries || !stop_at)
 		return NULL;
-	return mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL);
+	mt_try(mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL));
+	return catch_up(attach);
 }
 
 /* Whose memory or threads are not there any more has become another program, or is about to, and

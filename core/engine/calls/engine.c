@@ -276,6 +276,17 @@ static struct mt_error *enter_function(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+/* While the loader is at it, a library may be mapped that is not patched yet: where a trigger
+ * stands in it is found when it is. */
+static struct mt_error *on_libraries(struct mt_calls_engine *engine,
+				     const struct mt_calls_thread *thread,
+				     struct mt_engine_news *news)
+{
+	news->maps_changed = mt_calls_is_whole(engine, thread->space);
+	news->ordinary = true;
+	return mt_calls_space_update(engine, thread->space, thread->lwp);
+}
+
 static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 				      struct mt_calls_thread *thread, struct mt_calls_break *there,
 				      struct mt_engine_news *news)
@@ -285,10 +296,7 @@ static struct mt_error *on_breakpoint(struct mt_calls_engine *engine,
 		mt_try(mt_calls_pass_break(engine, thread->space, thread->lwp, there));
 		/* What follows takes a while, in which we may be killed. */
 		mt_try(mt_target_clear_pending_stop(engine->target, thread->lwp));
-		mt_try(mt_calls_space_update(engine, thread->space, thread->lwp));
-		news->maps_changed = true;
-		news->ordinary = true;
-		return NULL;
+		return on_libraries(engine, thread, news);
 	}
 	news->breakpoint = true;
 	news->asked = there->condition && !there->shared ? there->condition->given.text : NULL;
@@ -491,9 +499,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 	case MT_STOP_SIGNAL:
 		return on_any_signal(engine, thread, stop, news);
 	case MT_STOP_LIBRARIES:
-		news->maps_changed = true;
-		news->ordinary = true;
-		return mt_calls_space_update(engine, thread->space, thread->lwp);
+		return on_libraries(engine, thread, news);
 	case MT_STOP_EXITING:
 		return NULL;
 	case MT_STOP_INTERRUPTED:
@@ -568,6 +574,13 @@ static struct mt_error *resume(struct mt_engine *base, pid_t lwp, int signal)
 	return mt_target_resume(engine->target, lwp, MT_RESUME_CONTINUE, signal);
 }
 
+static bool is_copy(struct mt_engine *base, pid_t pid, uint64_t start)
+{
+	const struct mt_calls_space *space = mt_calls_find_space(engine_of(base), pid);
+
+	return space && mt_calls_is_copy(space, start);
+}
+
 static const struct mt_engine_break_ops breaks = {.measures = true,
 						  .set = set_breakpoint,
 						  .retire = mt_calls_retire,
@@ -580,6 +593,7 @@ static const struct mt_engine_text_ops text = {
     .prepare_attach = prepare_attach,
     .attach = attach,
     .let_go = mt_calls_let_go,
+    .is_copy = is_copy,
     .hide = hide,
     .show = show,
     .original = original,

@@ -13,20 +13,13 @@ struct making {
 	struct mt_calls_space *space;
 };
 
-static bool is_wanted(const struct mt_calls_space *space, const struct mt_map *map)
-{
-	return map->executable && map->path[0] == '/' &&
-	       !mt_calls_is_left_alone(space, map->path) &&
-	       !mt_calls_left_has_copy(space->left, map->start);
-}
-
 static struct mt_error *make_module(void *context, const struct mt_map *map)
 {
 	const struct making *making = context;
 	const struct mt_progress *progress = making->engine->options.progress;
 	struct mt_calls_module *module = NULL;
 
-	if (!is_wanted(making->space, map))
+	if (!mt_calls_is_recorded_code(making->space, map))
 		return NULL;
 	if (progress)
 		mt_try(mt_progress_step(progress, "writing trampolines",
@@ -70,8 +63,9 @@ static struct mt_calls_module *ready_module(const struct mt_calls_engine *engine
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct mt_calls_entering *entering = context;
-	struct mt_calls_module *module =
-	    is_wanted(entering->space, map) ? ready_module(entering->engine, map) : NULL;
+	struct mt_calls_module *module = mt_calls_is_recorded_code(entering->space, map)
+					     ? ready_module(entering->engine, map)
+					     : NULL;
 
 	if (!module)
 		return NULL;

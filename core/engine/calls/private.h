@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The files of the engine `calls`.  Its folders, each over those before it:
  *
- *	ring/ plan/ trampoline/ condition/   what a ring, a patch, and the code behind it are made
- *of state/                               what is known of a program: types.h, and what is where
+ *	ring/ plan/ trampoline/ condition/   rings, patches, and the code behind them
+ *	state/                               what is known of a program: types.h, and what is where
  *	memory/                              what is mapped into it
  *	modules/                             its object files, and what is made of them
  *	texts/                               patches and breakpoints in its text
@@ -51,6 +51,14 @@
 #include "engine/calls/state/state.h"
 #include "engine/calls/texts/texts.h"
 #include "engine/calls/threads.h"
+
+/* What begins there is a second mapping of a text, made by us, or by a tracer of ours that was
+ * killed: not the program's. */
+static inline bool mt_calls_is_copy(const struct mt_calls_space *space, uint64_t start)
+{
+	return mt_calls_swap_holds(space->swap, start) ||
+	       mt_calls_left_has_copy(space->left, start);
+}
 
 /* functions.c */
 /* See each_value() in engine/engine.h. */

@@ -55,6 +55,10 @@ struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_
 struct mt_calls_space *mt_calls_space_create(pid_t pid); /* NULL without memory */
 struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pid_t pid);
 void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
+/* Whether it is code of the program's in a file, which is recorded if it can be. */
+bool mt_calls_is_recorded_code(const struct mt_calls_space *space, const struct mt_map *map);
+/* Whether the space's places are all that is mapped of such, and are still there. */
+bool mt_calls_space_is_current(struct mt_calls_engine *engine, struct mt_calls_space *space);
 /* LWP stands at r_brk, and the loader's list is whole: look for what came and went, and patch.
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -70,9 +74,9 @@ struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
 int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module);
 /* A file that is not patched. */
 bool mt_calls_is_libc(const char *path);
-bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 /* Whether the loader's list is whole: no thread is about to load or unload. */
 bool mt_calls_is_whole(const struct mt_calls_engine *engine, struct mt_calls_space *space);
+bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path);
 
 /* attach.c */
 /* All threads of a running process stand still: patch, and let them run.

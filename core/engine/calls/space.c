@@ -33,6 +33,7 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_deinit(&space->covered);
 	mt_array_deinit(&space->breaks);
 	mt_array_deinit(&space->waiting);
+	mt_array_deinit(&space->looked_at);
 	mt_array_deinit(&space->rooms);
 	mt_array_deinit(&space->gaps);
 	mt_calls_rings_unref(space->rings);
@@ -157,15 +158,21 @@ bool mt_calls_is_left_alone(const struct mt_calls_space *space, const char *path
 	       strcmp(path, space->loader_path) == 0;
 }
 
+bool mt_calls_is_recorded_code(const struct mt_calls_space *space, const struct mt_map *map)
+{
+	return map->executable && map->path[0] == '/' && !mt_calls_is_copy(space, map->start) &&
+	       !mt_calls_is_left_alone(space, map->path);
+}
+
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
 	struct seen_map seen = {.map = *map};
 
-	if (!map->executable || map->path[0] != '/' ||
-	    mt_calls_swap_holds(walk->space->swap, map->start) ||
-	    mt_calls_left_has_copy(walk->space->left, map->start) ||
-	    mt_calls_is_left_alone(walk->space, map->path))
+	if (map->executable && map->inode &&
+	    mt_array_push(&walk->space->looked_at, mt_calls_code_of(map)))
+		return mt_error_no_memory();
+	if (!mt_calls_is_recorded_code(walk->space, map))
 		return NULL;
 	seen.map.path = strdup(map->path);
 	if (!seen.map.path || mt_array_push(&walk->maps, seen)) {
@@ -221,6 +228,34 @@ static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
 	return false;
 }
 
+struct current {
+	struct mt_calls_space *space;
+	size_t there; /* of its places */
+	bool is_any_new;
+};
+
+static struct mt_error *see_current(void *context, const struct mt_map *map)
+{
+	struct current *current = context;
+
+	if (is_there(current->space, map))
+		current->there++;
+	else
+		current->is_any_new |= mt_calls_is_recorded_code(current->space, map);
+	return NULL;
+}
+
+bool mt_calls_space_is_current(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	struct current current = {.space = space};
+	struct mt_error *error =
+	    mt_target_each_map(engine->target, space->pid, see_current, &current);
+	const bool failed = error;
+
+	mt_error_destroy(error);
+	return !failed && !current.is_any_new && current.there == space->places.count;
+}
+
 /* The program may have mapped parts of a text anew, changed their rights, or moved them. */
 static struct mt_error *see_patches(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
@@ -268,6 +303,33 @@ static struct mt_error *add_module(struct mt_calls_engine *engine, struct mt_cal
 		   : mt_calls_describe(engine, space, mt_array_last(&space->places));
 }
 
+static struct mt_error *remove_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     size_t index)
+{
+	const struct mt_calls_break *one = &space->breaks.items[index];
+
+	if (one->condition)
+		mt_try(mt_calls_cfi_unlink(engine, space, &one->condition->entry));
+	space->breaks.items[index] = space->breaks.items[--space->breaks.count];
+	return NULL;
+}
+
+/* Those that stood in code which was never patched. */
+static struct mt_error *remove_gone_breaks(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space)
+{
+	for (size_t i = space->breaks.count; i-- > 0;) {
+		struct mt_calls_break one = space->breaks.items[i];
+		bool is_gone = false;
+
+		if (!mt_calls_place_at(space, one.address))
+			mt_try(mt_calls_find_code(engine, space, &one, &is_gone));
+		if (is_gone)
+			mt_try(remove_break(engine, space, i));
+	}
+	return NULL;
+}
+
 /* A library that was unloaded took its patches with it; its trampolines go too. */
 static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      pid_t lwp, bool is_sandboxed)
@@ -281,15 +343,10 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 		for (size_t k = space->rooms.count; k-- > 0;)
 			if (space->rooms.items[k].start - module->room < module->room_bytes)
 				space->rooms.items[k] = space->rooms.items[--space->rooms.count];
-		for (size_t k = space->breaks.count; k-- > 0;) {
-			const struct mt_calls_break *one = &space->breaks.items[k];
-
-			if (one->address - module->start >= module->end - module->start)
-				continue;
-			if (one->condition)
-				mt_try(mt_calls_cfi_unlink(engine, space, &one->condition->entry));
-			space->breaks.items[k] = space->breaks.items[--space->breaks.count];
-		}
+		for (size_t k = space->breaks.count; k-- > 0;)
+			if (space->breaks.items[k].address - module->start <
+			    module->end - module->start)
+				mt_try(remove_break(engine, space, k));
 		for (size_t k = space->waiting.count; k-- > 0;)
 			if (space->waiting.items[k].address - module->start <
 			    module->end - module->start)
@@ -303,7 +360,7 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 		place_deinit(place);
 		*place = space->places.items[--space->places.count];
 	}
-	return NULL;
+	return remove_gone_breaks(engine, space);
 }
 
 struct libc {
@@ -370,6 +427,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 {
 	const char *sandbox = mt_calls_sandbox(engine, space);
 
+	space->looked_at.count = 0;
 	mt_try(mt_target_each_map(engine->target, space->pid, see_map, walk));
 	mt_try(refuse_gs_users(engine, space));
 	if (space->stage < MT_CALLS_LOADED) {

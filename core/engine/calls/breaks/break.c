@@ -81,6 +81,27 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 			    (unsigned long long)address, space->pid);
 }
 
+static struct mt_error *see_code(void *context, const struct mt_map *map)
+{
+	struct mt_calls_break *one = context;
+
+	if (one->address >= map->start && one->address < map->end)
+		one->code = mt_calls_code_of(map);
+	return NULL;
+}
+
+struct mt_error *mt_calls_find_code(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_break *one,
+				    bool *is_gone)
+{
+	const struct mt_calls_code asked = one->code;
+
+	one->code = (struct mt_calls_code){0};
+	mt_try(mt_target_each_map(engine->target, space->pid, see_code, one));
+	*is_gone = asked.is_known && !mt_calls_is_same_code(&one->code, &asked);
+	return NULL;
+}
+
 /* A thread in the middle of a system call, as in an event stop of fork(), would lose its result. */
 static bool stands_well(struct mt_calls_engine *engine, pid_t lwp, bool *waits)
 {
@@ -136,6 +157,7 @@ static struct mt_error *go_without(struct mt_calls_engine *engine, struct mt_cal
 				   const struct mt_calls_break *one, bool for_now)
 {
 	const struct mt_calls_break later = {.address = one->asked ? one->asked : one->address,
+					     .code = one->code,
 					     .loader = one->loader,
 					     .condition = one->condition};
 
@@ -278,11 +300,40 @@ uint64_t mt_calls_break_end_of_stops(const struct mt_calls_space *space,
 	return end;
 }
 
-struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				    uint64_t address, bool loader,
-				    struct mt_calls_condition *condition)
+/* In a library that came since the mappings were looked at: first it is patched. */
+static bool is_too_early(const struct mt_calls_space *space, const struct mt_calls_break *one)
 {
-	struct mt_calls_break one = {.address = address, .loader = loader, .condition = condition};
+	if (!space->attached || one->loader || !one->code.inode)
+		return false;
+	mt_array_each (code, &space->looked_at)
+		if (mt_calls_is_same_code(code, &one->code))
+			return false;
+	return true;
+}
+
+/* One that had to wait may come too late: its library was unloaded, and what lies there now is
+ * another's, or no code at all. */
+static struct mt_error *put_if_there(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_calls_break *one)
+{
+	bool is_gone;
+
+	mt_try(mt_calls_find_code(engine, space, one, &is_gone));
+	if (!is_gone && is_too_early(space, one))
+		return mt_array_push(&space->waiting, *one) ? mt_error_no_memory() : NULL;
+	if (!is_gone)
+		return put_break(engine, space, one);
+	mt_log(engine->options.log, MT_LOG_DEBUG,
+	       "no trigger at 0x%llx of process %d: what was there was unmapped",
+	       (unsigned long long)one->address, space->pid);
+	return NULL;
+}
+
+static struct mt_error *set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				  struct mt_calls_break one)
+{
+	const uint64_t address = one.address;
+	struct mt_calls_condition *condition = one.condition;
 	struct mt_held_maps maps;
 
 	mt_try(mt_calls_unmask(engine, space));
@@ -298,15 +349,29 @@ struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_ca
 		return NULL;
 	}
 	/* Until its function is patched. */
-	if (condition && space->stage < MT_CALLS_LOADED)
-		return mt_array_push(&space->waiting, one) ? mt_error_no_memory() : NULL;
+	if (condition && space->stage < MT_CALLS_LOADED) {
+		bool is_gone;
+
+		mt_try(mt_calls_find_code(engine, space, &one, &is_gone));
+		return !is_gone && mt_array_push(&space->waiting, one) ? mt_error_no_memory()
+								       : NULL;
+	}
 	mt_try(mt_target_halt(engine->target, space->pid));
 	mt_target_hold_maps(engine->target, space->pid, &maps);
-	struct mt_error *error = put_break(engine, space, &one);
+	struct mt_error *error = put_if_there(engine, space, &one);
 	mt_target_let_maps_go(engine->target, &maps);
 	mt_target_release(engine->target, space->pid);
 	return mt_calls_records_values(condition) ? mt_calls_values_tell(engine, condition, error)
 						  : error;
+}
+
+struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    uint64_t address, bool loader,
+				    struct mt_calls_condition *condition)
+{
+	return set_break(
+	    engine, space,
+	    (struct mt_calls_break){.address = address, .loader = loader, .condition = condition});
 }
 
 struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -344,9 +409,7 @@ struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 
 	/* Those that must wait on are put at the end again. */
 	for (size_t i = 0; i < count; i++)
-		mt_try(mt_calls_set_break(engine, space, space->waiting.items[i].address,
-					  space->waiting.items[i].loader,
-					  space->waiting.items[i].condition));
+		mt_try(set_break(engine, space, space->waiting.items[i]));
 	if (!count)
 		return NULL;
 	memmove(space->waiting.items, space->waiting.items + count,

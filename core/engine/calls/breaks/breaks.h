@@ -25,6 +25,11 @@ struct mt_error *mt_calls_retire(struct mt_engine *engine, pid_t pid, uint32_t t
  * the target's. */
 struct mt_error *mt_calls_set_gate(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   uint64_t address, const struct mt_engine_condition *given);
+/* Take note of what lies at its address.  *is_gone: what it was asked for does not, any more.
+ * Errors: the target's. */
+struct mt_error *mt_calls_find_code(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, struct mt_calls_break *one,
+				    bool *is_gone);
 /* Those that could not be made yet.  Errors: the target's. */
 struct mt_error *mt_calls_set_waiting_breaks(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space);

@@ -182,13 +182,36 @@ static inline bool mt_calls_records_values(const struct mt_calls_condition *cond
 /* A breakpoint of ours: a jump to a stub that does no harm when we are gone (stub.c).  The
  * jump is a patch's, when one begins there, or the breakpoint's own.  In a program that dies with
  * us it may be an int3 in the text. */
+/* What lies at an address of a program. */
+struct mt_calls_code {
+	uint64_t inode, device; /* of the file; 0: it is of none */
+	uint64_t from;          /* the file's first byte would be there */
+	bool is_known;
+};
+
+static inline struct mt_calls_code mt_calls_code_of(const struct mt_map *map)
+{
+	return (struct mt_calls_code){.inode = map->inode,
+				      .device = map->device,
+				      .from = map->start - map->offset,
+				      .is_known = true};
+}
+
+static inline bool mt_calls_is_same_code(const struct mt_calls_code *one,
+					 const struct mt_calls_code *other)
+{
+	return one->is_known == other->is_known && one->inode == other->inode &&
+	       one->device == other->device && one->from == other->from;
+}
+
 struct mt_calls_break {
 	uint64_t address;
-	uint64_t asked;  /* for: the endbr64 before it; 0: itself */
-	uint64_t copy;   /* where the instruction stands that it hides; 0: not made yet */
-	uint64_t stub;   /* 0: the int3 is in the text */
-	uint64_t raised; /* in the stub, behind what sends the signal */
-	uint8_t length;  /* of what is overwritten in the text; 0: the patch's jump is turned */
+	struct mt_calls_code code; /* that it was asked for in */
+	uint64_t asked;            /* for: the endbr64 before it; 0: itself */
+	uint64_t copy;             /* where the instruction stands that it hides; 0: not made yet */
+	uint64_t stub;             /* 0: the int3 is in the text */
+	uint64_t raised;           /* in the stub, behind what sends the signal */
+	uint8_t length; /* of what is overwritten in the text; 0: the patch's jump is turned */
 	uint8_t original[MT_CALLS_BREAK_BYTES];
 	bool loader;   /* at r_brk; else a trigger's */
 	bool behind;   /* of a patch's, one that was made later stands in front of it */
@@ -343,7 +366,8 @@ struct mt_calls_space {
 	mt_calls_entries missed;  /* which were left out for a debugger's breakpoints */
 	mt_calls_entries covered; /* which begin with one */
 	MT_ARRAY(struct mt_calls_break) breaks;
-	MT_ARRAY(struct mt_calls_break) waiting; /* that could not be made yet */
+	MT_ARRAY(struct mt_calls_break) waiting;  /* that could not be made yet */
+	MT_ARRAY(struct mt_calls_code) looked_at; /* files' code that was mapped then */
 	MT_ARRAY(struct mt_calls_room) rooms;
 	MT_ARRAY(struct mt_calls_gap) gaps; /* see mt_calls_rooms_begin() */
 	bool keeps_gaps;

@@ -313,6 +313,16 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 	return mt_calls_text_begin(engine, space, place);
 }
 
+/* What was read is the module's, though nothing of ours is in it: the program may have moved it
+ * into memory of no file.  Else the library was unloaded, which the loader has not reported yet,
+ * and this is in its place. */
+static bool is_text(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		    const struct mt_calls_module *module, const struct texts *texts)
+{
+	return mt_calls_is_mapped(engine, space, module) ||
+	       (module->clean && memcmp(texts->memory, module->clean, texts->size) == 0);
+}
+
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place)
 {
@@ -328,8 +338,10 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
 	if (!is_there)
 		return NULL;
-	find_patches(engine, space, place, first, &texts);
+	const bool any = find_patches(engine, space, place, first, &texts);
 	memcpy(place->written, texts.was, module->file->plan->patches.count * sizeof(*texts.was));
+	if (!any && !is_text(engine, space, module, &texts))
+		return NULL;
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	if (first && mt_calls_is_another(engine, space, module, texts.memory))
@@ -380,7 +392,8 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 	if (clean)
 		memcpy(texts.was, place->written, count * sizeof(*texts.was));
 	else
-		find_patches(engine, space, place, !place->checked, &texts);
+		is_there &= find_patches(engine, space, place, !place->checked, &texts) ||
+			    is_text(engine, space, place->module, &texts);
 	memcpy(place->written, texts.was, count * sizeof(*texts.was));
 	if (!is_there)
 		return NULL;
@@ -425,7 +438,8 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt
 		return NULL;
 	mt_try(read_texts(engine, space, module, &texts, &is_there));
 	place = find_place(space, module);
-	if (!is_there || !place || !mt_calls_swap_is_read(swap, copy, texts.memory, module->clean))
+	if (!is_there || !place || !mt_calls_is_mapped(engine, space, module) ||
+	    !mt_calls_swap_is_read(swap, copy, texts.memory, module->clean))
 		return NULL;
 	place->checked = true;
 	find_patches(engine, space, place, true, &texts);

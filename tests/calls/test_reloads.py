@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A library that is unloaded and loaded again, also where another was meanwhile: its calls have its
+names, and its triggers are hit each time."""
+import collections
+import re
+import signal
+import subprocess
+
+import pytest
+
+import fxt
+
+# How often each is loaded, and so its function called.
+LIBRARIES = {"one": {"alpha": 10}, "three": {"alpha": 4, "beta": 3, "delta": 3}}
+PADDING = {"alpha": 16, "beta": 40, "delta": 96}
+TRIGGERS = [["-t", "part"], ["-t", "part if n >= 0"], ["-t", "part > 1ns"], ["-t", "part return"]]
+
+
+@pytest.fixture(name="words", params=LIBRARIES)
+def build(request, compile):
+    """(the program, its libraries), and how often their functions are called."""
+    counts = LIBRARIES[request.param]
+    libraries = [compile("calls_reload_part.c", "-g", "-O1", "-shared", "-fPIC", f"-DNAME={name}",
+                         f"-DPAD={PADDING[name]}", output=f"lib{name}.so") for name in counts]
+    return compile("calls_reload.c", "-O1"), libraries, counts
+
+
+def check(path, counts, hits=None):
+    trace = fxt.read(path)
+    slices = collections.Counter(one.name for thread in trace.threads.values() for one in thread.slices())
+    assert {name: slices[name] for name in PADDING if slices[name]} == counts and slices["part"] == 10
+    instants = collections.Counter(one.name for one in trace.instants())
+    assert not [name for name in instants if name.startswith("[lost")]
+    assert hits is None or instants["trigger"] == hits
+
+
+def check_said(out, said):
+    sum_of, again = re.search(r"^(\d+), (\d+) times in the same place$", out, re.M).groups()
+    assert sum_of == "100" and int(again) > 3, "else nothing is shown"
+    assert "warning" not in said, said
+
+
+@pytest.mark.parametrize("engine", ["calls", "step"])
+def test_names(words, run_mtdb, tmp_path, engine):
+    program, libraries, counts = words
+    done = run_mtdb("run", "-e", engine, "-o", tmp_path / "x.fxt", "--", program, *libraries)
+    assert done.returncode == 0
+    check_said(done.stdout, done.stderr)
+    check(tmp_path / "x.fxt", counts)
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda words: words[1])
+def test_triggers(words, run_mtdb, tmp_path, trigger):
+    program, libraries, counts = words
+    done = run_mtdb("run", "-e", "calls", "--pending", *trigger, "-o", tmp_path / "x.fxt", "--", program, *libraries)
+    assert done.returncode == 0
+    check_said(done.stdout, done.stderr)
+    check(tmp_path / "x.fxt", counts, 10)
+
+
+def test_triggers_of_an_engine_that_steps(words, run_mtdb, tmp_path):
+    program, libraries, counts = words
+    done = run_mtdb("run", "-e", "step", "--pending", "-t", "part", "-o", tmp_path / "x.fxt", "--", program, *libraries)
+    assert done.returncode == 0
+    check_said(done.stdout, done.stderr)
+    check(tmp_path / "x.fxt", counts, 10)
+
+
+def test_values(words, run_mtdb, tmp_path):
+    program, libraries, _ = words
+    done = run_mtdb("run", "-e", "calls", "--pending", "--args=part", "-o", tmp_path / "x.fxt", "--", program,
+                    *libraries)
+    assert done.returncode == 0
+    check_said(done.stdout, done.stderr)
+    trace = fxt.read(tmp_path / "x.fxt")
+    assert [one.args["arguments"] for thread in trace.threads.values() for one in thread.slices()
+            if one.name == "part"] == [f"n={n}" for n in range(10)]
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda words: words[1])
+def test_attached(words, mtdb, tmp_path, trigger):
+    program, libraries, counts = words
+    with subprocess.Popen([program, "-", *libraries], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        with subprocess.Popen([mtdb, "attach", "-e", "calls", "--pending", *trigger, "--max=0", "-o",
+                               tmp_path / "x.fxt", str(process.pid)], text=True, stderr=subprocess.PIPE) as tracer:
+            said = next(line for line in tracer.stderr if "recording process" in line)
+            out = process.communicate("\n")[0]
+            said += tracer.communicate()[1]
+            assert process.returncode == 0 and tracer.returncode in (0, 128 + signal.SIGINT), said
+    check_said(out, said)
+    check(tmp_path / "x.fxt", counts, 10)
