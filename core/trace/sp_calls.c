@@ -132,6 +132,22 @@ static bool is_restorer(const struct mt_function *function)
 	       strcmp(function->name, "__restore_rt") == 0;
 }
 
+/* Control has just been switched to it; or it is called on another stack than the thread's own, in
+ * the middle of none that is in use. */
+static bool is_start_without_return(const struct mt_sp_stack *stack, const struct mt_event *event,
+				    const struct mt_function *function)
+{
+	const struct mt_sp_region *owner = mt_sp_owner(stack, event->from);
+
+	if (!stack->has_returns || !stack->current)
+		return false;
+	if (stack->current->fiber && stack->current->arrival.kind)
+		return true;
+	return stack->own_stack && !stack->base.signal && !mt_sp_is_of_go(function) &&
+	       !(owner && owner->base - event->from > MT_SP_START_SLACK &&
+		 mt_sp_fits(owner, event->from));
+}
+
 bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	const uint64_t return_address = mt_event_return_address(event);
@@ -140,10 +156,9 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 		return false;
 	if (stack->own_stack && !mt_sp_is_elsewhere(stack, event->from))
 		return false;
-	/* It may not be known: then only what control has just been switched to begins so. */
 	if (!return_address)
-		return stack->has_returns && stack->current && stack->current->fiber &&
-		       stack->current->arrival.kind;
+		return is_start_without_return(stack, event,
+					       mt_rebuild_function_at(&stack->base, event->to));
 	const struct mt_sp_cached_call *call = call_before(stack, return_address);
 	if (call->call.address || call->made)
 		return false;

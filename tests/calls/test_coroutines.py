@@ -12,7 +12,7 @@ import pytest
 from tests import conftest
 
 CALL = re.compile(r"^ .*?  (?:\+\d+ )?(\w[\w:]*)(?:\([^)]*\))?(?: \(([^)]*)\))?(?:  | *$)", re.M)
-WAYS = ["contexts", "neighbours", "alike", "own", "thread", "again", "handled"]
+WAYS = ["contexts", "neighbours", "alike", "own", "unseen", "thread", "again", "handled"]
 
 
 def record(run_mtdb, path, *command, stamps="sampled", words=()):
@@ -57,7 +57,7 @@ def test_a_call_is_one_slice(compile, run_mtdb, tmp_path, way, stamps):
         if len(shown) == 9:
             break
     assert len(shown) == len(coroutines) == 9
-    start = "own_coroutine" if way in ("own", "thread") else "coroutine"
+    start = "own_coroutine" if way in ("own", "unseen", "thread") else "coroutine"
     switch = "switch_stacks" if way in ("own", "thread") else "swapcontext"
     for (name, text), expected in zip(shown.items(), coroutines):
         assert re.fullmatch(rf'Coroutine "coroutine \d+ \({start}\)"', name)
@@ -66,7 +66,8 @@ def test_a_call_is_one_slice(compile, run_mtdb, tmp_path, way, stamps):
         calls = calls_of(text)
         assert {name: calls[name] for name in expected} == expected
         # Each waits in the function that switches, in the middle of in_middle().
-        assert len(re.findall(rf" in_middle .*\n.* leaf .*\n.* yield .*\n.* {switch} .*\n.* leaf ", text)) \
+        waits = "" if way == "unseen" else rf".* {switch} .*\n"
+        assert len(re.findall(rf" in_middle .*\n.* leaf .*\n.* yield .*\n{waits}.* leaf ", text)) \
             == expected["in_middle"]
         assert not calls["turn"]
     threads = "".join(text for name, text in found.items() if name.startswith("Thread"))

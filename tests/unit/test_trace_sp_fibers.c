@@ -88,6 +88,29 @@ static void a_switch_may_report_nothing(void **state)
 		     LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
 }
 
+/* By a function that is not recorded, to one that returns to zero. */
+static void nothing_below_begins_a_stack(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b()c())|", " 1*x 1+y 2*z 2+y 1-y 2-y 1-x 2-z", OWN_STACK(FAR_AWAY + 100),
+		     ENTER('a', FAR_AWAY), ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10),
+		     ENTER('x', 1000), ENTER_FROM('y', 900, 'x', 0x10), ENTER('z', 0x9000),
+		     ENTER_FROM('y', 0x8f00, 'z', 0x10), LEAVE('y', 900), LEAVE('y', 0x8f00),
+		     LEAVE('b', FAR_AWAY - 100), ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20),
+		     LEAVE('x', 1000), LEAVE('z', 0x9000), LEAVE('c', FAR_AWAY - 100),
+		     LEAVE('a', FAR_AWAY));
+}
+
+/* Where it may be that of a signal's handler, or lies on a stack that is in use. */
+static void nothing_below_may_not_be_known(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(b(!signalhh(k())))|", "", OWN_STACK(FAR_AWAY + 100), ENTER('a', FAR_AWAY),
+		     ENTER_FROM('b', FAR_AWAY - 100, 'a', 0x10), SIGNAL(10), ENTER('h', 0x500000),
+		     ENTER('k', 0x4ff000), LEAVE('k', 0x4ff000), LEAVE('h', 0x500000),
+		     LEAVE('b', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+}
+
 /* The next stack begins right below what is open on this one. */
 static void neighbours_are_apart(void **state)
 {
@@ -171,6 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_switch_reports_on_both),
 	    cmocka_unit_test(a_switch_may_report_nothing),
+	    cmocka_unit_test(nothing_below_begins_a_stack),
+	    cmocka_unit_test(nothing_below_may_not_be_known),
 	    cmocka_unit_test(neighbours_are_apart),
 	    cmocka_unit_test(a_large_frame_is_no_switch),
 	    cmocka_unit_test(longjmp_is_no_switch),
