@@ -133,6 +133,24 @@ def test_attach_to_a_coroutine(attach):
     assert names[0] == "coroutine" and "main" not in names
 
 
+@pytest.mark.parametrize("size", ["16k", "4M"])
+def test_a_forked_child_has_the_calls_of_its_maker(roots, run_mtdb, tmp_path, source, size):
+    """Which are open in it, too, though none was recorded there, whether its ring has all of it or not."""
+    out = tmp_path / "out.json"
+    done = run_mtdb("run", "--engine", "calls", "--follow-forks", "--size", size, "-o", out, "--", roots, "fork")
+    assert done.returncode == 0, done.stderr
+    events = json.loads(out.read_text())["traceEvents"]
+    leaves = collections.Counter(event["tid"] for event in events if event["ph"] == "B" and event["name"] == "leaf")
+    assert sorted(leaves.values()) == [1, 20]
+    child = leaves.most_common(1)[0][0]
+    at_leaf = stacks(events, lambda event: event.get("name") == "leaf")
+    for tid in leaves:
+        names = [name for name in from_main(at_leaf[tid]) if name != "spin"]
+        assert names == ["main", "outer", "middle", "inner", "fork_here", "leaf"]
+    assert at_leaf[child][0].name == "_start" and at_leaf[child][0].inferred
+    assert lines_of(at_leaf[child])["outer"] == line_with(source, "outer(1)")
+
+
 def test_all_threads_have_roots(attach):
     events = attach("threads")
     tids = {event["tid"] for event in events if event["ph"] == "B"}

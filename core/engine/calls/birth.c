@@ -64,17 +64,19 @@ static bool predates(const struct mt_calls_engine *engine, const struct mt_calls
 }
 
 /* The address space of a thread that comes: its process's, or one of its own. */
-static struct mt_calls_space *space_for(struct mt_calls_engine *engine, pid_t pid, bool *guest)
+static struct mt_calls_space *space_for(struct mt_calls_engine *engine,
+					struct mt_calls_thread *thread)
 {
+	const pid_t pid = thread->pid;
 	struct mt_calls_space *space = mt_calls_find_space(engine, pid);
 	struct mt_calls_birth birth;
 
-	*guest = false;
 	if (space)
 		return share(space);
 	if (!take_birth(engine, pid, &birth))
 		return mt_calls_space_create(pid);
-	*guest = birth.shares && birth.waits;
+	thread->guest = birth.shares && birth.waits;
+	thread->forked = !birth.shares;
 	if (predates(engine, &birth))
 		space = mt_calls_space_create(pid);
 	else
@@ -112,7 +114,7 @@ struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lw
 		return mt_error_no_memory();
 	thread->pid = pid;
 	thread->lwp = lwp;
-	thread->space = space_for(engine, pid, &thread->guest);
+	thread->space = space_for(engine, thread);
 	if (thread->space)
 		HASH_ADD_INT(engine->threads, lwp, thread);
 	if (!mt_calls_find_thread(engine, lwp)) {

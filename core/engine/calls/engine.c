@@ -255,6 +255,7 @@ static struct mt_error *on_exec(struct mt_calls_engine *engine, struct mt_calls_
 	thread->frames.count = 0;
 	thread->space = space;
 	thread->guest = false;
+	thread->forked = false;
 	struct mt_error *error = mt_calls_leave_memory(engine, former);
 	mt_calls_space_unref(former);
 	return error;

@@ -59,6 +59,7 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 	*out = (struct mt_calls_history){.own_stack_bytes = thread->own_stack_bytes,
 					 .pid = thread->pid,
 					 .lwp = thread->lwp,
+					 .forked = thread->forked,
 					 .pc = thread->pc,
 					 .stack = thread->stack,
 					 .own_stack = thread->own_stack};

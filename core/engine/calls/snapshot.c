@@ -43,6 +43,7 @@ static struct mt_error *begin_anew(struct mt_calls_thread *thread,
 	thread->anchors.items[0] =
 	    (struct mt_ring_anchor){thread->used, history->tsc, history->tsc};
 	thread->anchors.count = 1;
+	thread->forked = false;
 	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
 								       : NULL;
 }
@@ -351,8 +352,10 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 	else if (history->view.begin)
 		mt_try(put_loss(history, begin_ns + 1, writer));
 	mt_try(put_events(engine, history, writer));
+	/* What is open in a forked child was, but for what it says, open at its birth, too. */
 	return put_frames(history, &history->frames,
-			  lost ? history->frames.count : history->unreported, end_ns, writer);
+			  lost || history->forked ? history->frames.count : history->unreported,
+			  end_ns, writer);
 }
 
 static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)

@@ -392,6 +392,7 @@ struct mt_calls_history {
 	mt_calls_anchors anchors;              /* the view's */
 	struct mt_calls_frames before, frames; /* that were open at its first anchor and its last */
 	size_t unreported;                     /* of `frames`: see mt_calls_unreported_frames() */
+	bool forked;                           /* see mt_calls_thread */
 };
 
 typedef MT_ARRAY(struct mt_calls_history) mt_calls_histories;
@@ -403,6 +404,7 @@ struct mt_calls_thread {
 	uint32_t ring;
 	bool kept;                /* let_go() was called, but the session keeps it until it execs */
 	bool guest;               /* a vfork child: it writes into its parent's ring */
+	bool forked;              /* of what was open at its birth nothing is known yet */
 	uint64_t begin;           /* bytes that are in the recording already, or do not count */
 	uint64_t used;            /* bytes that were written when it was last copied */
 	mt_calls_anchors anchors; /* the first one is of `begin` */
