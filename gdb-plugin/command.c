@@ -7,6 +7,7 @@
 #include "complete.h"
 #include "gdb.h"
 #include "hold.h"
+#include "inferior.h"
 #include "settings.h"
 
 /* RUN gets what self knows, and the arguments as they were typed. */
@@ -31,6 +32,7 @@ static struct mt_error *run_command(const void *command, const char *text)
 {
 	struct mt_command_context context = mt_gdb_context();
 
+	mt_try(mt_inferiors_settle());
 	return mt_command_run_line(&context, command, text);
 }
 

@@ -145,6 +145,7 @@ static struct mt_error *on_breakpoint(PyObject *event)
 static struct mt_error *on_prompt(PyObject *event)
 {
 	(void)event;
+	mt_try(mt_inferiors_settle());
 	return mt_hooks_unveil();
 }
 
@@ -153,8 +154,9 @@ static struct mt_error *on_gdb_exiting(PyObject *event)
 {
 	(void)event;
 	mt_py_keep_breakpoints();
+	struct mt_error *error = mt_inferiors_settle();
 	mt_inferiors_destroy();
-	return NULL;
+	return error;
 }
 
 static struct event {

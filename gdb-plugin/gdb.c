@@ -327,6 +327,15 @@ bool mt_gdb_is_running(void)
 	return runs(thread);
 }
 
+bool mt_gdb_is_standing(void)
+{
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+	const bool is_one = thread && thread != Py_None;
+
+	PyErr_Clear();
+	return is_one && !runs(thread);
+}
+
 bool mt_gdb_any_is_running(void)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -61,6 +61,8 @@ pid_t mt_gdb_pid(void);
 pid_t mt_gdb_lwp(void);
 /* Whether the selected thread runs, by "continue &" for instance. */
 bool mt_gdb_is_running(void);
+/* Whether there is one, and it does not. */
+bool mt_gdb_is_standing(void);
 /* Whether any of the selected inferior's does. */
 bool mt_gdb_any_is_running(void);
 

@@ -38,14 +38,21 @@ static struct mt_error *on_stop(void)
 	return mt_inferior_next(NULL) ? mt_inferiors_stopped(mt_gdb_lwp()) : NULL;
 }
 
+/* A command before may have failed behind the event that told that the program goes on. */
+static struct mt_error *expect(enum mt_resumption how)
+{
+	mt_try(mt_inferiors_settle());
+	return mt_pristine_expect(how);
+}
+
 static struct mt_error *on_step(void)
 {
-	return mt_pristine_expect(MT_RESUMPTION_STEP);
+	return expect(MT_RESUMPTION_STEP);
 }
 
 static struct mt_error *on_next(void)
 {
-	return mt_pristine_expect(MT_RESUMPTION_NEXT);
+	return expect(MT_RESUMPTION_NEXT);
 }
 
 /* To a place of its own, perhaps. */
@@ -69,17 +76,18 @@ static bool is_inlined(void)
 /* Out of an inlined function GDB steps. */
 static struct mt_error *on_finish(void)
 {
-	return mt_pristine_expect(is_inlined() ? MT_RESUMPTION_NEXT : MT_RESUMPTION_FREE);
+	return expect(is_inlined() ? MT_RESUMPTION_NEXT : MT_RESUMPTION_FREE);
 }
 
 static struct mt_error *on_continue(void)
 {
 	mt_try(mt_inferiors_continue());
-	return mt_pristine_expect(MT_RESUMPTION_FREE);
+	return expect(MT_RESUMPTION_FREE);
 }
 
 static struct mt_error *on_detach(void)
 {
+	mt_try(mt_inferiors_settle());
 	return mt_inferiors_detach();
 }
 

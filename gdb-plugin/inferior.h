@@ -13,6 +13,7 @@ struct mt_inferior {
 	struct mt_live live; /* the first member */
 	int number;          /* GDB's */
 	bool has_rings;      /* were seen in its memory */
+	bool hidden_early;   /* before GDB has told that it stands still */
 	bool forked;         /* GDB may let it go, since it follows a child */
 	int crash;           /* the signal of the last stop, if it is one of a crash; 0: none */
 	pid_t child;         /* that GDB follows here, and which is not recorded yet; 0: none */
@@ -60,6 +61,10 @@ struct mt_error *mt_inferiors_resume(void);
 struct mt_error *mt_inferiors_continue(void);
 /* All stand still for their user, before that is reported; LWP: who stopped. */
 struct mt_error *mt_inferiors_stopped(pid_t lwp);
+/* The same where the selected one stands still, and no event has told so. */
+struct mt_error *mt_inferiors_settle(void);
+/* Hides one of which that is so, amid a command of GDB's. */
+struct mt_error *mt_inferior_hide_early(struct mt_inferior *inferior);
 struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_live_thread *thread);
 /* If the selected inferior has become another program: that one is recorded now. */
 struct mt_error *mt_inferior_check_exec(void);

@@ -269,8 +269,9 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 
 	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));) {
 		error = join(error, mt_births_clean_pending(one));
-		if (one->live.state < MT_LIVE_SHOWN)
+		if (one->live.state < MT_LIVE_SHOWN && !one->hidden_early)
 			continue;
+		one->hidden_early = false;
 		mt_gdb_target_keep_open(one->live.target, true);
 		struct mt_error *failed = mt_live_hide(&one->live);
 		if (!failed && lends_memory(one))
@@ -288,6 +289,29 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 	 * finds there. */
 	mt_live_stop_triggers(mt_gdb_debugger());
 	mt_pristine_expect_nothing();
+	return error;
+}
+
+/* GDB's breakpoints are in the text, as far as it could insert them. */
+struct mt_error *mt_inferior_hide_early(struct mt_inferior *inferior)
+{
+	mt_reads_bar(true);
+	struct mt_error *error = mt_live_hide(&inferior->live);
+	mt_reads_bar(false);
+	inferior->hidden_early = true;
+	return error;
+}
+
+struct mt_error *mt_inferiors_settle(void)
+{
+	struct mt_inferior *selected = mt_inferior_selected();
+
+	if (!selected || !mt_gdb_is_standing() ||
+	    !(selected->hidden_early || selected->live.state >= MT_LIVE_SHOWN))
+		return NULL;
+	mt_reads_bar(true);
+	struct mt_error *error = mt_inferiors_stopped(0);
+	mt_reads_bar(false);
 	return error;
 }
 

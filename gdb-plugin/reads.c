@@ -27,6 +27,8 @@ static struct {
 	bool is_sure;     /* so they are since the programs went on, and GDB reads by them */
 	bool has_text;    /* since then it has read some with patches in it */
 	bool are_ours;    /* asked for by us */
+	bool is_barred;   /* GDB has breakpoints in the text */
+	bool has_run;     /* GDB let a thread go on since the programs were shown */
 	pthread_t thread; /* GDB's own: others read files alone */
 	pid_t heard;      /* whose memory was read last */
 	pid_t known;      /* GDB is heard to read its memory */
@@ -83,20 +85,16 @@ static struct mt_inferior *inferior_of(int descriptor)
 	return inferior && inferior->live.session ? inferior : NULL;
 }
 
-/* Of one byte: GDB is about to put a breakpoint there.  Whether something may have given way. */
-static bool give_way(const struct mt_inferior *inferior, uint64_t address)
+/* Of one byte: GDB is about to put a breakpoint there. */
+static void give_way(const struct mt_inferior *inferior, uint64_t address)
 {
-	struct mt_session *session = inferior->live.session;
-
-	if (!mt_session_original(session, inferior->live.pid, address, NULL, 1))
-		return false;
 	const PyGILState_STATE state = PyGILState_Ensure();
-	struct mt_error *error = mt_session_give_way(session, inferior->live.pid, address);
+	struct mt_error *error =
+	    mt_session_give_way(inferior->live.session, inferior->live.pid, address);
 	if (error)
 		mt_gdb_warn(mt_error_message(error));
 	mt_error_destroy(error);
 	PyGILState_Release(state);
-	return true;
 }
 
 /* Of GDB's cache of code.  Else it may be about to run what is there elsewhere (displaced
@@ -106,25 +104,52 @@ static bool is_line(size_t size, off64_t at)
 	return size == LINE && at % LINE == 0;
 }
 
-/* While nothing is hidden. */
-static ssize_t hear_running(const struct mt_inferior *inferior, int descriptor, void *bytes,
-			    ssize_t done, off64_t at)
+/* A command failed when GDB had told already that the program goes on, and nobody looked at it
+ * since: its text is hidden now.  No thread has run, so that GDB knows all registers. */
+static bool settle(struct mt_inferior *inferior)
 {
-	uint8_t *kept = is_line((size_t)done, at) ? bytes : NULL;
+	if (reads.has_run || inferior->live.state < MT_LIVE_SHOWN)
+		return false;
+	const PyGILState_STATE state = PyGILState_Ensure();
+	const bool stands = mt_gdb_pid() == inferior->live.pid && mt_gdb_is_standing();
+	struct mt_error *error = stands ? mt_inferior_hide_early(inferior) : NULL;
+	if (error)
+		mt_gdb_warn(mt_error_message(error));
+	mt_error_destroy(error);
+	PyGILState_Release(state);
+	return stands;
+}
 
-	if (done == 1) /* what a breakpoint covers is what is there */
-		return give_way(inferior, (uint64_t)at) ? pread64(descriptor, bytes, 1, at) : done;
-	reads.has_text |= mt_session_original(inferior->live.session, inferior->live.pid,
-					      (uint64_t)at, kept, (size_t)done) &&
-			  !kept;
-	return done;
+/* While nothing is hidden. */
+static ssize_t hear_running(struct mt_inferior *inferior, int descriptor, void *bytes, ssize_t done,
+			    off64_t at)
+{
+	struct mt_session *session = inferior->live.session;
+	const pid_t pid = inferior->live.pid;
+	const size_t size = (size_t)done;
+
+	if (!mt_session_original(session, pid, (uint64_t)at, NULL, size))
+		return done;
+	if (settle(inferior))
+		return pread64(descriptor, bytes, size, at);
+	if (is_line(size, at)) {
+		mt_session_original(session, pid, (uint64_t)at, bytes, size);
+		return done;
+	}
+	if (done > 1) {
+		reads.has_text = true;
+		return done;
+	}
+	/* What a breakpoint covers is what is there. */
+	give_way(inferior, (uint64_t)at);
+	return pread64(descriptor, bytes, 1, at);
 }
 
 static ssize_t hear_read(int descriptor, void *bytes, size_t size, off64_t at)
 {
 	ssize_t done = pread64(descriptor, bytes, size, at);
 	const int errnum = errno;
-	const struct mt_inferior *inferior = done > 0 ? inferior_of(descriptor) : NULL;
+	struct mt_inferior *inferior = done > 0 ? inferior_of(descriptor) : NULL;
 
 	if (inferior && reads.is_on)
 		mt_session_original(inferior->live.session, inferior->live.pid, (uint64_t)at, bytes,
@@ -165,13 +190,20 @@ static void hear_step(pid_t lwp)
 	PyGILState_Release(state);
 }
 
+static bool lets_run(enum __ptrace_request request)
+{
+	return request == PTRACE_CONT || request == PTRACE_SINGLESTEP || request == PTRACE_SYSCALL;
+}
+
 static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address, void *data)
 {
 	const int errnum = errno;
 
-	if (request == PTRACE_SINGLESTEP && pthread_equal(pthread_self(), reads.thread) &&
-	    !reads.is_on)
-		hear_step(lwp);
+	if (pthread_equal(pthread_self(), reads.thread)) {
+		reads.has_run |= lets_run(request);
+		if (request == PTRACE_SINGLESTEP && !reads.is_on)
+			hear_step(lwp);
+	}
 	errno = errnum;
 	return ptrace(request, lwp, address, data);
 }
@@ -317,7 +349,7 @@ void mt_reads_hear(void)
 bool mt_reads_begin(pid_t pid)
 {
 	/* With that its breakpoints are in the text all the time. */
-	if (mt_gdb_parameter("breakpoint always-inserted"))
+	if (reads.is_barred || mt_gdb_parameter("breakpoint always-inserted"))
 		return false;
 	mt_reads_hear();
 	const bool was_on = reads.is_on;
@@ -341,10 +373,15 @@ PyObject *mt_reads_beneath(uint64_t address, size_t size)
 	return bytes;
 }
 
+void mt_reads_bar(bool on)
+{
+	reads.is_barred = on;
+}
+
 void mt_reads_end(void)
 {
 	reads.is_sure = reads.is_on;
-	reads.is_on = reads.has_text = false;
+	reads.is_on = reads.has_text = reads.has_run = false;
 }
 
 bool mt_reads_may_be_kept(void)

@@ -22,6 +22,8 @@ void mt_reads_hear(void);
 /* From now on what GDB reads of the recorded inferiors is what would be there without us.  False:
  * not of PID. */
 bool mt_reads_begin(pid_t pid);
+/* While it is ON they do not begin, as GDB has breakpoints in the text. */
+void mt_reads_bar(bool on);
 /* The programs go on. */
 void mt_reads_end(void);
 /* What is there, but for GDB's breakpoints; as mt_gdb_read_memory(). */

@@ -85,6 +85,28 @@ def test_a_process_that_was_attached_lives_on(gdb, running, need, leave):
     assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
 
 
+PLACES = ("*tree", "*branch", "*leap", "*leaping", "leaf", "round_of")
+
+
+@pytest.mark.parametrize("leave", ["quit", "detach", "mtrace stop", "kill"])
+@pytest.mark.parametrize("command", ["continue", "next", "advance *1"])
+@pytest.mark.usefixtures("gdb_writes_registers")
+def test_a_command_that_failed_leaves_no_patches(gdb, running, need, command, leave):
+    """GDB told that the program goes on, which it does not: some of its breakpoints are in the text then, and what they
+    cover is put back when they go."""
+    session = gdb(running.program, QUIET, f"attach {running.pid}", "mtrace start", "tbreak leaping", "continue",
+                  *(f"break {place}" for place in PLACES), "break *1", command, leave,
+                  *(["delete"] if "stop" in leave else []), checked=False)
+    assert "Cannot access memory at address 0x1" in session.all
+    assert "patched code" not in session.all
+    if leave == "kill":
+        assert running.wait(60) == -signal.SIGKILL
+        return
+    assert text_is_clean(running, running.program, need), session.all
+    running.send_signal(signal.SIGUSR1)
+    assert running.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
+
+
 def mapped(pid):
     """What is, and the size of the address space."""
     lines = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="ascii").splitlines()

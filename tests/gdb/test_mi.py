@@ -35,6 +35,21 @@ def test_stepping_is_the_same(machine, compile, level):
     assert "^done" in traced.console("mtrace history")[-1]
 
 
+def test_behind_a_command_that_failed(machine, compile):
+    """No prompt tells of it, and other breakpoints are in the text by then."""
+    program = compile("debug_jumps.c", "-O0")
+    plain, traced = machine(program, False), machine(program)
+    for command in ("-break-insert main", "-break-insert *middle", "-break-insert *last", "-exec-run", "-exec-until *1",
+                    "-data-read-memory-bytes middle 16", "-data-disassemble -a last -- 2",
+                    "-data-evaluate-expression through(2)", "-break-delete 2", "-data-read-memory-bytes middle 16",
+                    "-exec-next", "-exec-next", "-data-read-memory-bytes middle 16", "-exec-continue", "-stack-list-frames"):
+        said = [gdb.send(command) if "until" in command else gdb.say(command) for gdb in (plain, traced)]
+        # GDB is told what lies beneath its breakpoints, and tells so.
+        told = [line for line in said[1] if not line.startswith("=memory-changed")]
+        assert normal(said[0]) == normal(told), command
+    assert "^done" in traced.console("mtrace history")[-1]
+
+
 def test_crash(machine, compile, tmp_path):
     gdb = machine(compile("deep.c", "-O1"))
     gdb.say("-exec-arguments fault")

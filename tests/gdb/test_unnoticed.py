@@ -135,3 +135,11 @@ def test_the_selected_frame_stays_selected(gdb, compile):
                   "mtrace stop", "frame", "mtrace start", "frame", "mtrace history 3", "frame", "mtrace stop", "frame")
     frames = [line for line in session.lines if line.startswith("#")]
     assert len(frames) == 7 and len(set(frames)) == 1 and frames[0].startswith("#1 "), frames
+
+
+def test_a_command_that_fails_leaves_nothing_behind(gdb, compile):
+    """GDB tells that the program goes on, and then it does not: no breakpoint can be where the command wants one."""
+    session = gdb(compile("debug_signals.c", "-O0", "-pthread"), "mtrace start", "tbreak on_signal", "run", "advance *1",
+                  "x/2i on_fault", "detach", checked=False)
+    assert "Cannot access memory at address 0x1" in session.all, session.all
+    assert "patched code" not in session.all, session.all

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define JUMP      0xe9
+#define INT3      0xcc
 #define CHUNK     (1u << 20)
 #define PAGE      4096u
 #define MOST_KEPT ((size_t)16 << 20) /* of memory for a text, until the next one is composed */
@@ -450,6 +451,17 @@ struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt
 	return mt_calls_swap_fill(engine, space, copy, texts.text, module->clean);
 }
 
+/* A debugger's breakpoint instruction stands on a patch that was written: what it covers, and comes
+ * back when it goes, is our jump. */
+static bool has_covered(const struct mt_calls_module *module, const struct texts *texts)
+{
+	for (size_t i = 0; i < module->file->plan->patches.count; i++)
+		if (texts->was[i] &&
+		    texts->memory[mt_calls_patch_address(module, i) - module->start] == INT3)
+			return true;
+	return false;
+}
+
 struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 					     struct mt_calls_space *space,
 					     const struct mt_calls_place *place,
@@ -468,7 +480,9 @@ struct mt_error *mt_calls_text_prepare_clean(struct mt_calls_engine *engine,
 		return NULL; /* nothing to the others */
 	find_patches(engine, space, place, !place->checked, &texts);
 	undo(engine, space, place, &texts);
-	/* With what is of others it is written in place: it may be another file's by now. */
-	copy->is_filled = memcmp(texts.text, module->clean, texts.size) == 0;
+	/* With what is of others it is written in place: it may be another file's by now, and the
+	 * debugger is to know what lies beneath its breakpoints. */
+	copy->is_filled =
+	    memcmp(texts.text, module->clean, texts.size) == 0 && !has_covered(module, &texts);
 	return NULL;
 }
