@@ -14,7 +14,15 @@
 #include <string.h>
 
 static bool in_call; /* GDB calls a function of the program's */
+static pid_t caller; /* in which thread; 0: that runs for its user meanwhile */
 static bool runs;    /* so that what ends it may be its own doing */
+
+/* GDB tells of no end of a call that it abandons; in one the thread does not seem to run. */
+static bool is_in_call(void)
+{
+	in_call = in_call && !(caller && mt_gdb_thread_is_running(caller));
+	return in_call;
+}
 
 /* It does not say which inferior it is about.  A new thread's comes while GDB waits, when any may
  * be the selected one. */
@@ -22,7 +30,7 @@ static struct mt_error *on_cont(PyObject *event)
 {
 	(void)event;
 	runs = true;
-	return in_call || !mt_gdb_any_is_running() ? NULL : mt_inferiors_resume();
+	return is_in_call() || !mt_gdb_thread_is_running(0) ? NULL : mt_inferiors_resume();
 }
 
 static struct mt_error *on_call(PyObject *event)
@@ -32,6 +40,7 @@ static struct mt_error *on_call(PyObject *event)
 
 	PyErr_Clear();
 	in_call = name && strcmp(name, "InferiorCallPreEvent") == 0;
+	caller = mt_gdb_is_standing() ? mt_gdb_lwp() : 0;
 	runs = in_call;
 	free(name);
 	return in_call ? mt_inferiors_unmask() : NULL;
@@ -41,7 +50,7 @@ static struct mt_error *on_call(PyObject *event)
 static struct mt_error *on_stop(PyObject *event)
 {
 	(void)event;
-	runs = in_call = false; /* GDB tells of no end of a call that it abandons */
+	runs = in_call = false;
 	if (!mt_inferior_next(NULL))
 		return NULL;
 	mt_try(mt_inferiors_stopped(mt_gdb_lwp()));

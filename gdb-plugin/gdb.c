@@ -300,15 +300,21 @@ pid_t mt_gdb_pid(void)
 	return pid;
 }
 
-pid_t mt_gdb_lwp(void)
+static pid_t lwp_of(PyObject *thread)
 {
-	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
 	mt_auto(mt_py) PyObject *ptid =
 	    thread && thread != Py_None ? mt_py_get(thread, "ptid") : NULL;
 	long lwp = ptid ? PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0;
 
 	PyErr_Clear();
 	return lwp > 0 ? (pid_t)lwp : 0;
+}
+
+pid_t mt_gdb_lwp(void)
+{
+	mt_auto(mt_py) PyObject *thread = mt_py_call_gdb("selected_thread", "()");
+
+	return lwp_of(thread);
 }
 
 static bool runs(PyObject *thread)
@@ -336,7 +342,7 @@ bool mt_gdb_is_standing(void)
 	return is_one && !runs(thread);
 }
 
-bool mt_gdb_any_is_running(void)
+bool mt_gdb_thread_is_running(pid_t lwp)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
 	mt_auto(mt_py) PyObject *threads =
@@ -346,6 +352,7 @@ bool mt_gdb_any_is_running(void)
 
 	PyErr_Clear();
 	for (Py_ssize_t i = 0; i < count && !any; i++)
-		any = runs(PyTuple_GetItem(threads, i));
+		any = (!lwp || lwp_of(PyTuple_GetItem(threads, i)) == lwp) &&
+		      runs(PyTuple_GetItem(threads, i));
 	return any;
 }

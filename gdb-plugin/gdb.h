@@ -63,7 +63,7 @@ pid_t mt_gdb_lwp(void);
 bool mt_gdb_is_running(void);
 /* Whether there is one, and it does not. */
 bool mt_gdb_is_standing(void);
-/* Whether any of the selected inferior's does. */
-bool mt_gdb_any_is_running(void);
+/* Whether LWP of the selected inferior does; 0: any of its threads. */
+bool mt_gdb_thread_is_running(pid_t lwp);
 
 #endif

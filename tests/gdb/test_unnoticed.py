@@ -143,3 +143,11 @@ def test_a_command_that_fails_leaves_nothing_behind(gdb, compile):
                   "x/2i on_fault", "detach", checked=False)
     assert "Cannot access memory at address 0x1" in session.all, session.all
     assert "patched code" not in session.all, session.all
+
+
+def test_a_call_that_fails_ends_no_recording(gdb, compile):
+    """GDB tells that it begins, and of no end: the stack cannot be written."""
+    session = gdb(compile("debug_jumps.c", "-O0"), "mtrace start", "break main", "run", "set $stack = $rsp", "set $rsp = 0",
+                  "call last(1)", "set $rsp = $stack", "break last", "continue", "echo =\\n", "mtrace history", checked=False)
+    assert "Cannot access memory at address" in session.errors, session.all
+    assert re.search(r" open +middle +debug_jumps\.c", session.all), session.all
