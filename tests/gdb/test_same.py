@@ -138,6 +138,10 @@ for _command in FAILING:
         ["break main", "break *middle", "break through", "break *last", "run", "break *1", _command, *LOOKS,
          "call through(2)", "delete 3", *LOOKS, "delete 5", "delete 4", "call last(2)", _command, *LOOKS, "next", "bt",
          "delete", _command, *LOOKS, "continue"])
+OTHERS["behind-too-many-hardware-breakpoints"] = (
+    "debug_jumps.c", [],
+    ["break main", "break *middle", "run", *(f"hbreak {place}" for place in ("last", "*last", "middle", "through", "*through")),
+     "continue", *LOOKS, "call last(2)", "delete 2", "next", *LOOKS, "delete 6 7", "next", *LOOKS, "continue", "bt"])
 OTHERS["behind-what-failed"] = (
     "debug_jumps.c", [],
     ["break main", "run", "advance *1", *4 * ["step"], "bt", "advance *1", "next", "bt", "break *last", "break middle",
