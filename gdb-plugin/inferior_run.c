@@ -113,6 +113,9 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 	inferior->crash = 0;
 	if (inferior->live.state == MT_LIVE_OFF)
 		return NULL;
+	/* It comes for new threads, too. */
+	if (inferior->live.state < MT_LIVE_SHOWN)
+		mt_reads_nothing_ran();
 	if (!mt_live_is_recording(&inferior->live))
 		return begin(inferior, pid);
 	/* Killed from elsewhere: GDB finds out when it goes on, unless it is to insert something.

@@ -378,10 +378,15 @@ void mt_reads_bar(bool on)
 	reads.is_barred = on;
 }
 
+void mt_reads_nothing_ran(void)
+{
+	reads.has_run = false;
+}
+
 void mt_reads_end(void)
 {
 	reads.is_sure = reads.is_on;
-	reads.is_on = reads.has_text = reads.has_run = false;
+	reads.is_on = reads.has_text = false;
 }
 
 bool mt_reads_may_be_kept(void)

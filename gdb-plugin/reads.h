@@ -24,6 +24,8 @@ void mt_reads_hear(void);
 bool mt_reads_begin(pid_t pid);
 /* While it is ON they do not begin, as GDB has breakpoints in the text. */
 void mt_reads_bar(bool on);
+/* A program is about to be shown, and GDB has let none of its threads go on yet. */
+void mt_reads_nothing_ran(void);
 /* The programs go on. */
 void mt_reads_end(void);
 /* What is there, but for GDB's breakpoints; as mt_gdb_read_memory(). */

@@ -142,6 +142,9 @@ OTHERS["behind-too-many-hardware-breakpoints"] = (
     "debug_jumps.c", [],
     ["break main", "break *middle", "run", *(f"hbreak {place}" for place in ("last", "*last", "middle", "through", "*through")),
      "continue", *LOOKS, "call last(2)", "delete 2", "next", *LOOKS, "delete 6 7", "next", *LOOKS, "continue", "bt"])
+OTHERS["behind-a-start-that-failed"] = (
+    "debug_jumps.c", ["-no-pie"],
+    ["break *middle", "break *1", "run", *LOOKS, "delete 2", "continue", *LOOKS, "next", "bt"])
 OTHERS["behind-what-failed"] = (
     "debug_jumps.c", [],
     ["break main", "run", "advance *1", *4 * ["step"], "bt", "advance *1", "next", "bt", "break *last", "break middle",
