@@ -18,29 +18,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE       4096ull
-#define NAME_BYTES 16
-/* Below the program's stack pointer: where the name of a memfd is put for a moment. */
-#define BELOW_RED_ZONE 1024
+#define PAGE 4096ull
 
 struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     pid_t lwp, const char *called, uint64_t *fd)
 {
-	char name[NAME_BYTES] = "", saved[NAME_BYTES];
-	struct user_regs_struct registers;
+	struct mt_calls_lent name;
 
-	strcpy(name, called);
-	mt_try(engine->target->ops->get_registers(engine->target, lwp, &registers));
-	uint64_t at = (registers.rsp - BELOW_RED_ZONE) & ~7ull;
-	const uint64_t arguments[] = {at, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0};
-	if (engine->target->ops->read(engine->target, space->pid, at, saved, sizeof(saved)) !=
-	    sizeof(saved))
-		return mt_error_new(MT_ERROR_SYSTEM, "cannot write to the stack of thread %d", lwp);
-	mt_try(engine->target->ops->write(engine->target, space->pid, at, name, sizeof(name)));
+	mt_try(mt_calls_lend(engine, space, lwp, called, strlen(called) + 1, &name));
+	const uint64_t arguments[] = {name.at, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0};
 	struct mt_error *error =
 	    mt_calls_system(engine, lwp, "make a memfd", SYS_memfd_create, arguments, fd);
-	mt_error_destroy(
-	    engine->target->ops->write(engine->target, space->pid, at, saved, sizeof(saved)));
+	mt_calls_lend_end(engine, space, &name);
 	return error;
 }
 

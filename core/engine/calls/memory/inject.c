@@ -11,8 +11,9 @@
 
 #define PAGE 4096ull
 /* The page's number among so many, chosen at random once. */
-#define PLACES 65536u
-#define PLACE  48371u
+#define PLACES         65536u
+#define PLACE          48371u
+#define BELOW_RED_ZONE 1024
 
 /* Near ADDRESS, if possible. */
 static struct mt_error *map(struct mt_calls_engine *engine, pid_t lwp, uint64_t bytes,
@@ -129,6 +130,36 @@ struct mt_error *mt_calls_inject_end(struct mt_calls_engine *engine, struct mt_c
 	    engine->target->ops->set_injected(engine->target, space->pid, (struct mt_injected){0}));
 	mt_error_destroy(mt_inject_padding_end(engine->target, space->pid, &padding));
 	return error;
+}
+
+/* Below the stack pointer lies, where stacks are small parts of a heap, what others write to: they
+ * stand still where there is no page of ours. */
+struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			       pid_t lwp, const void *bytes, size_t size, struct mt_calls_lent *out)
+{
+	const struct mt_target_ops *ops = engine->target->ops;
+	struct user_regs_struct registers;
+
+	out->size = 0;
+	if (space->inject_code) {
+		out->at =
+		    (space->inject_code + MT_INJECT_LIST_AT + MT_INJECT_LIST_BYTES - size) & ~7ull;
+		return ops->write(engine->target, space->pid, out->at, bytes, size);
+	}
+	mt_try(ops->get_registers(engine->target, lwp, &registers));
+	out->at = (registers.rsp - BELOW_RED_ZONE - size) & ~7ull;
+	if (ops->read(engine->target, space->pid, out->at, out->saved, size) != size)
+		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
+	out->size = size;
+	return ops->write(engine->target, space->pid, out->at, bytes, size);
+}
+
+void mt_calls_lend_end(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       const struct mt_calls_lent *lent)
+{
+	if (lent->size)
+		mt_error_destroy(engine->target->ops->write(engine->target, space->pid, lent->at,
+							    lent->saved, lent->size));
 }
 
 const char *mt_calls_sandbox_of(const struct mt_calls_engine *engine, pid_t lwp)

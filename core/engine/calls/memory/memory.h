@@ -18,6 +18,18 @@ struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls
  * live are mapped.  Errors: the target's. */
 struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
 				       const struct mt_calls_space *space, bool on);
+/* Bytes that remote calls read, as long as they are lent.  AT: where.  For as many calls at once as
+ * there is room for beside them, of MT_INJECT_LIST_BYTES in all. */
+struct mt_calls_lent {
+	uint64_t at;
+	size_t size; /* of what stood there; 0: it is ours */
+	uint8_t saved[MT_INJECT_LIST_BYTES];
+};
+struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			       pid_t lwp, const void *bytes, size_t size,
+			       struct mt_calls_lent *out);
+void mt_calls_lend_end(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+		       const struct mt_calls_lent *lent);
 /* All bytes of its code's page, but for the mark and a list. */
 void mt_calls_inject_page(uint8_t page[4096]);
 /* Whether the page may be mapped there. */

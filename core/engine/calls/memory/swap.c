@@ -28,9 +28,14 @@
 #define PAGE      4096u
 #define HUGE_PAGE (2ull << 20)
 #define CHUNK     (1u << 20)
-/* Of paths, below a thread's stack pointer: no more than a small stack may have. */
-#define MOST_PATH_BYTES 4096u
-#define BELOW_RED_ZONE  1024u
+/* Of paths that are read at once and the calls that do, where both are aligned; of one. */
+#define MOST_BYTES      (MT_INJECT_LIST_BYTES - 8)
+#define MOST_PATH_BYTES (MOST_BYTES - sizeof(struct mt_inject_call) - 1)
+
+struct paths {
+	char bytes[MOST_BYTES]; /* the first one is empty, for files that nobody opens */
+	size_t used;
+};
 
 /* [start, start + the copy's length) of a mapping is what the copy is of. */
 static bool holds(const struct mt_map *map, const struct mt_calls_copy *copy, uint64_t start)
@@ -70,38 +75,49 @@ static bool is_error(const struct mt_system_call *call)
 	return call->result < 0 && call->result >= -4095;
 }
 
-/* Opens the files in the program: there their paths mean what the mappings say. */
-static struct mt_error *open_files(struct mt_calls_engine *engine, struct mt_calls_swap *swap,
-				   pid_t lwp, struct mt_system_call *calls)
+/* Its path goes into PATHS, for the next call that reads them.  Returns false if there is no room
+ * for it beside what is there, of COUNT calls. */
+static bool add_path(const struct mt_calls_copy *copy, struct paths *paths, size_t count,
+		     struct mt_system_call *call)
 {
-	const struct mt_target_ops *ops = engine->target->ops;
-	char paths[MOST_PATH_BYTES] = "", saved[MOST_PATH_BYTES];
-	struct user_regs_struct registers;
-	size_t used = 0;
+	size_t size = copy->inode ? strlen(copy->path) + 1 : 0;
 
-	mt_try(ops->get_registers(engine->target, lwp, &registers));
-	uint64_t at = (registers.rsp - BELOW_RED_ZONE - sizeof(paths)) & ~15ull;
-	for (size_t i = 0; i < swap->copies.count; i++) {
-		const struct mt_calls_copy *copy = &swap->copies.items[i];
-		size_t size = strlen(copy->path) + 1;
+	if (size > MOST_PATH_BYTES)
+		size = 0;
+	if (paths->used + size + count * sizeof(struct mt_inject_call) > MOST_BYTES)
+		return false;
+	*call = (struct mt_system_call){
+	    .number = SYS_openat,
+	    .arguments = {(uint64_t)AT_FDCWD, size ? paths->used : 0, MT_CALLS_OPEN_FLAGS}};
+	memcpy(paths->bytes + paths->used, copy->path, size);
+	paths->used += size;
+	return true;
+}
 
-		/* One that nobody opens has the empty name. */
-		calls[i] = (struct mt_system_call){
-		    .number = SYS_openat,
-		    .arguments = {(uint64_t)AT_FDCWD, at + sizeof(paths) - 1, MT_CALLS_OPEN_FLAGS}};
-		if (!copy->inode || used + size >= sizeof(paths))
-			continue;
-		memcpy(paths + used, copy->path, size);
-		calls[i].arguments[1] = at + used;
-		used += size;
+/* Opens the files in the program: there their paths mean what the mappings say. */
+static struct mt_error *open_files(struct mt_calls_engine *engine,
+				   const struct mt_calls_space *space,
+				   const struct mt_calls_swap *swap, pid_t lwp,
+				   struct mt_system_call *calls)
+{
+	const struct mt_calls_copy *copies = swap->copies.items;
+	struct mt_calls_lent lent;
+
+	for (size_t first = 0, end = 0; first < swap->copies.count; first = end) {
+		struct paths paths = {.used = 1};
+
+		while (end < swap->copies.count &&
+		       add_path(&copies[end], &paths, end + 1 - first, &calls[end]))
+			end++;
+		mt_try(mt_calls_lend(engine, space, lwp, paths.bytes, paths.used, &lent));
+		for (size_t i = first; i < end; i++)
+			calls[i].arguments[1] += lent.at;
+		struct mt_error *error =
+		    mt_target_call_systems(engine->target, lwp, calls + first, end - first);
+		mt_calls_lend_end(engine, space, &lent);
+		mt_try(error);
 	}
-	if (ops->read(engine->target, swap->pid, at, saved, sizeof(saved)) != sizeof(saved))
-		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
-	mt_try(ops->write(engine->target, swap->pid, at, paths, sizeof(paths)));
-	struct mt_error *error =
-	    mt_target_call_systems(engine->target, lwp, calls, swap->copies.count);
-	mt_error_destroy(ops->write(engine->target, swap->pid, at, saved, sizeof(saved)));
-	return error;
+	return NULL;
 }
 
 static void note_copy(struct mt_calls_engine *engine, const struct mt_calls_space *space,
@@ -126,7 +142,7 @@ static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_call
 	size_t opened = 0;
 	uint64_t at = 0;
 
-	mt_try(open_files(engine, swap, lwp, calls));
+	mt_try(open_files(engine, space, swap, lwp, calls));
 	mt_try(mt_calls_room_afar(engine, space, &at));
 	for (size_t i = 0; i < count; i++) {
 		const struct mt_calls_copy *copy = &swap->copies.items[i];
