@@ -135,7 +135,7 @@ $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 $(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
 # It evaluates expressions over its own variables.
 $(BUILD)/obj/tests/unit/test_calls_condition.o $(BUILD)/obj/tests/unit/test_calls_recorded.o: ALL_CFLAGS += -g
-$(BUILD)/tests/test_ptrace_call $(BUILD)/tests/test_ptrace_wait: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
+$(BUILD)/tests/test_ptrace_call $(BUILD)/tests/test_ptrace_padding $(BUILD)/tests/test_ptrace_wait: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
 $(BUILD)/tests/test_screen: $(BUILD)/obj/screen/keys.o $(BUILD)/obj/screen/draw.o $(BUILD)/obj/screen/source.o
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)

@@ -25,8 +25,8 @@ struct remote_call {
 	struct mt_ptrace_process *process;
 	uint64_t mask;
 	struct user_regs_struct before;
-	struct mt_inject_frame below; /* what stood where the thread's frame is put */
-	uint64_t frame;               /* where that is */
+	struct mt_inject_frame below; /* what stood where the frame is put, if on the stack */
+	uint64_t frame;               /* where that is; 0: it is not */
 	int status;                   /* of the last stop */
 	bool has_stopped;             /* it was SIGSTOP, which cannot be blocked */
 };
@@ -73,26 +73,38 @@ bool mt_ptrace_has_injected(struct mt_target *base, pid_t pid)
 	return process && process->injected.code;
 }
 
-/* The thread will run REGISTERS, which are ready but for the stack pointer, with signals blocked.
- */
+/* Where stacks are small parts of a heap, it may be another's memory, who stands still as well. */
+static struct mt_error *borrow_stack(struct remote_call *remote)
+{
+	struct mt_target *base = &remote->target->base;
+
+	remote->frame = mt_inject_stack_frame_at(&remote->before);
+	if (base->ops->read(base, remote->lwp->pid, remote->frame, &remote->below,
+			    sizeof(remote->below)) != sizeof(remote->below))
+		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end",
+				    remote->lwp->lwp);
+	return NULL;
+}
+
+/* The thread will run REGISTERS, with signals blocked. */
 static struct mt_error *enter_injected(struct remote_call *remote,
 				       struct user_regs_struct *registers, uint64_t blocked)
 {
 	struct mt_target *base = &remote->target->base;
+	uint64_t at = remote->process->injected.frame;
 	pid_t lwp = remote->lwp->lwp;
 	struct mt_inject_frame frame;
 
 	if (ptrace(PTRACE_GETSIGMASK, lwp, sizeof(remote->mask), &remote->mask))
 		return gone(lwp);
-	registers->rsp = mt_inject_frame_make(&remote->before, remote->mask, &frame);
+	mt_inject_frame_make(&remote->before, remote->mask, &frame);
 	registers->orig_rax = (uint64_t)-1;
 	registers->eflags &= ~DIRECTION_FLAG;
-	remote->frame = registers->rsp;
-	/* Where stacks are small parts of a heap (Go), it may be another one's. */
-	if (base->ops->read(base, remote->lwp->pid, remote->frame, &remote->below,
-			    sizeof(remote->below)) != sizeof(remote->below))
-		return mt_error_new(MT_ERROR_BUSY, "the stack of thread %d is at its end", lwp);
-	mt_try(base->ops->write(base, remote->lwp->pid, registers->rsp, &frame, sizeof(frame)));
+	if (!at) {
+		mt_try(borrow_stack(remote));
+		at = registers->rsp = remote->frame;
+	}
+	mt_try(base->ops->write(base, remote->lwp->pid, at, &frame, sizeof(frame)));
 	if (ptrace(PTRACE_SETREGS, lwp, 0, registers) ||
 	    ptrace(PTRACE_SETSIGMASK, lwp, sizeof(blocked), &blocked))
 		return gone(lwp);
@@ -109,6 +121,8 @@ static struct mt_error *put_back(struct remote_call *remote)
 		return gone(lwp);
 	if (remote->has_stopped)
 		syscall(SYS_tgkill, remote->lwp->pid, lwp, SIGSTOP);
+	if (!remote->frame)
+		return NULL;
 	return remote->target->base.ops->write(&remote->target->base, remote->lwp->pid,
 					       remote->frame, &remote->below,
 					       sizeof(remote->below));
@@ -193,7 +207,7 @@ static struct mt_error *run_injected(struct remote_call *remote, struct mt_syste
 	return NULL;
 }
 
-/* The frame that puts the thread back stays below all of them. */
+/* The frame that puts the thread back stays there for all of them. */
 static struct mt_error *injected_system_calls(struct remote_call *remote,
 					      struct mt_system_call *calls, size_t count)
 {

@@ -132,14 +132,17 @@ struct mt_error *mt_ptrace_settle(struct mt_ptrace_target *target, struct mt_ptr
 static void inherit_injected(struct mt_ptrace_process *process,
 			     const struct mt_ptrace_process *parent)
 {
-	uint8_t code[MT_INJECT_BYTES];
+	uint8_t bytes[MT_INJECT_BYTES];
+	size_t size = 0;
+	const uint8_t *code = mt_inject_code_of(&parent->injected, &size);
 
 	if (!parent->injected.code ||
-	    pread(process->mem_fd, code, sizeof(code), (off_t)parent->injected.code) !=
-		sizeof(code) ||
-	    memcmp(code, mt_inject_code, sizeof(code)) != 0)
+	    pread(process->mem_fd, bytes, size, (off_t)parent->injected.code) != (ssize_t)size ||
+	    memcmp(bytes, code, size) != 0)
 		return;
-	process->injected.code = parent->injected.code; /* it looks at another word, or none */
+	/* It looks at another word, or none. */
+	process->injected.code = parent->injected.code;
+	process->injected.frame = parent->injected.frame;
 }
 
 /* All LWPs but the one that called execve are gone, and that one is the first now. */

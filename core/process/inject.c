@@ -12,8 +12,49 @@
 #define SYSCALL_BYTES 2
 
 /* An instruction a line. */
+#define DISTANCE(to, end) (uint8_t)((to) - (end)), (uint8_t)(((to) - (end)) >> 8), 0x00, 0x00
+#define FRAME(field, end)                                                                          \
+	DISTANCE(MT_INJECT_FRAME_AT + offsetof(struct mt_inject_frame, field), end)
+
+/* Signals are blocked as long as the stack pointer is not the thread's: the tracer may have been
+ * killed before it blocked them.  The flags are set before the mask, from where no stack is written
+ * to, and not changed behind that. */
 /* clang-format off */
 const uint8_t mt_inject_code[MT_INJECT_BYTES] = {
+    0x0f, 0x05,                                     /* syscall */
+    0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
+    0x31, 0xff,                                     /* xor edi, edi: SIG_BLOCK */
+    0x48, 0x8d, 0x35, DISTANCE(160, 16),            /* lea rsi, [all] */
+    0x31, 0xd2,                                     /* xor edx, edx */
+    0x41, 0xba, 0x08, 0x00, 0x00, 0x00,             /* mov r10d, 8 */
+    0x0f, 0x05,                                     /* syscall */
+    0x48, 0x8d, 0x25, FRAME(r15, 33),               /* lea rsp, [frame.r15] */
+    0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, /* pop r15, r14, r13, r12 */
+    0x5d, 0x5b,                                     /* pop rbp, rbx */
+    0x48, 0x8d, 0x25, FRAME(eflags, 50),            /* lea rsp, [frame.eflags] */
+    0x9d,                                           /* popfq */
+    0x48, 0x8b, 0x25, FRAME(rsp, 58),               /* mov rsp, [frame.rsp] */
+    0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
+    0xbf, 0x02, 0x00, 0x00, 0x00,                   /* mov edi, SIG_SETMASK */
+    0x48, 0x8d, 0x35, FRAME(mask, 75),              /* lea rsi, [frame.mask] */
+    0xba, 0x00, 0x00, 0x00, 0x00,                   /* mov edx, 0 */
+    0x41, 0xba, 0x08, 0x00, 0x00, 0x00,             /* mov r10d, 8 */
+    0x0f, 0x05,                                     /* syscall */
+    0x4c, 0x8b, 0x1d, FRAME(r11, 95),               /* mov r11, [frame.r11] */
+    0x4c, 0x8b, 0x15, FRAME(r10, 102),              /* mov r10, [frame.r10] */
+    0x4c, 0x8b, 0x0d, FRAME(r9, 109),               /* mov r9, [frame.r9] */
+    0x4c, 0x8b, 0x05, FRAME(r8, 116),               /* mov r8, [frame.r8] */
+    0x48, 0x8b, 0x05, FRAME(rax, 123),              /* mov rax, [frame.rax] */
+    0x48, 0x8b, 0x0d, FRAME(rcx, 130),              /* mov rcx, [frame.rcx] */
+    0x48, 0x8b, 0x15, FRAME(rdx, 137),              /* mov rdx, [frame.rdx] */
+    0x48, 0x8b, 0x35, FRAME(rsi, 144),              /* mov rsi, [frame.rsi] */
+    0x48, 0x8b, 0x3d, FRAME(rdi, 151),              /* mov rdi, [frame.rdi] */
+    0xff, 0x25, FRAME(rip, 157),                    /* jmp [frame.rip] */
+    0xcc, 0xcc, 0xcc,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* all: of signals */
+};
+
+const uint8_t mt_inject_stack_code[MT_INJECT_STACK_BYTES] = {
     0x0f, 0x05,                                     /* syscall */
     0xb8, SYS_rt_sigprocmask, 0x00, 0x00, 0x00,     /* mov eax, rt_sigprocmask */
     0xbf, 0x02, 0x00, 0x00, 0x00,                   /* mov edi, SIG_SETMASK */
@@ -60,7 +101,7 @@ const uint8_t mt_inject_list_code[MT_INJECT_LIST_CODE_BYTES] = {
     0xb8, SYS_sched_yield, 0x00, 0x00, 0x00,        /* mov eax, sched_yield */
     0x0f, 0x05,                                     /* syscall */
     0xeb, 0xee,                                     /* jmp stay */
-    0xe9, 0x62, 0xff, 0xff, 0xff,                   /* over: jmp mt_inject_code + 2 */
+    0xe9, 0x62, 0xfe, 0xff, 0xff,                   /* over: jmp mt_inject_code + 2 */
 };
 /* clang-format on */
 
@@ -101,8 +142,8 @@ static void do_again(const struct user_regs_struct *before, struct mt_inject_fra
 	frame->rax = again ? before->orig_rax : SYS_restart_syscall;
 }
 
-uint64_t mt_inject_frame_make(const struct user_regs_struct *before, uint64_t mask,
-			      struct mt_inject_frame *frame)
+void mt_inject_frame_make(const struct user_regs_struct *before, uint64_t mask,
+			  struct mt_inject_frame *frame)
 {
 	*frame = (struct mt_inject_frame){
 	    .mask = mask,
@@ -123,7 +164,18 @@ uint64_t mt_inject_frame_make(const struct user_regs_struct *before, uint64_t ma
 	    .rdi = before->rdi,
 	    .eflags = before->eflags,
 	    .rip = before->rip,
+	    .rsp = before->rsp,
 	};
 	do_again(before, frame);
-	return before->rsp - MT_INJECT_GAP - sizeof(*frame);
+}
+
+uint64_t mt_inject_stack_frame_at(const struct user_regs_struct *before)
+{
+	return before->rsp - MT_INJECT_GAP - offsetof(struct mt_inject_frame, rsp);
+}
+
+const uint8_t *mt_inject_code_of(const struct mt_injected *injected, size_t *size)
+{
+	*size = injected->frame ? MT_INJECT_BYTES : MT_INJECT_STACK_BYTES;
+	return injected->frame ? mt_inject_code : mt_inject_stack_code;
 }

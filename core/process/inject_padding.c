@@ -13,44 +13,20 @@ struct search {
 	struct mt_inject_padding found;
 };
 
-static struct mt_error *look_in(void *context, const struct mt_map *map)
+static struct mt_injected injected_of(const struct mt_inject_padding *padding)
 {
-	static const uint8_t zeros[MT_INJECT_BYTES];
-	struct search *search = context;
-	struct mt_inject_padding *found = &search->found;
-	uint8_t bytes[MT_INJECT_BYTES];
-	uint64_t at = map->end - sizeof(bytes);
-
-	if (found->was_there || !map->executable || map->writable || map->path[0] != '/' ||
-	    search->target->ops->read(search->target, search->pid, at, bytes, sizeof(bytes)) !=
-		sizeof(bytes))
-		return NULL;
-	found->was_there = memcmp(bytes, mt_inject_code, sizeof(bytes)) == 0;
-	if (found->was_there || (!found->code && memcmp(bytes, zeros, sizeof(bytes)) == 0))
-		found->code = at;
-	return NULL;
+	return (struct mt_injected){.code = padding->code, .frame = padding->frame};
 }
 
-struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
-					 struct mt_inject_padding *out)
+static size_t size_of(const struct mt_inject_padding *padding)
 {
-	struct search search = {.target = target, .pid = pid};
-
-	mt_try(mt_target_each_map(target, pid, look_in, &search));
-	*out = search.found;
-	if (!out->code)
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "process %d has no room for the code of remote calls: no "
-				    "file's code ends %d bytes before a page does",
-				    pid, MT_INJECT_BYTES);
-	mt_try(target->ops->write(target, pid, out->code, mt_inject_code, MT_INJECT_BYTES));
-	return target->ops->set_injected(target, pid, (struct mt_injected){.code = out->code});
+	return padding->frame ? MT_INJECT_WITH_FRAME : MT_INJECT_STACK_BYTES;
 }
 
 struct look {
 	struct mt_target *target;
 	pid_t pid;
-	uint64_t code;
+	const struct mt_inject_padding *padding;
 	bool inside;
 };
 
@@ -58,7 +34,7 @@ static struct mt_error *see_pc(void *context, uint64_t pc)
 {
 	struct look *look = context;
 
-	look->inside |= pc - look->code < MT_INJECT_BYTES;
+	look->inside |= pc - look->padding->code < size_of(look->padding);
 	return NULL;
 }
 
@@ -79,9 +55,10 @@ static struct mt_error *look_at(void *context, pid_t lwp)
 
 /* A thread whose tracer was killed within a remote call may still be on the way back, or in a
  * signal handler on that way.  All threads stand still, or it is not known. */
-static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t code)
+static bool is_somebody_inside(struct mt_target *target, pid_t pid,
+			       const struct mt_inject_padding *padding)
 {
-	struct look look = {target, pid, code, false};
+	struct look look = {target, pid, padding, false};
 
 	mt_error_destroy(target->ops->each_thread(target, pid, look_at, &look));
 	return look.inside;
@@ -90,20 +67,75 @@ static bool is_somebody_inside(struct mt_target *target, pid_t pid, uint64_t cod
 bool mt_inject_padding_is_there(struct mt_target *target, pid_t pid,
 				const struct mt_inject_padding *padding)
 {
+	const struct mt_injected injected = injected_of(padding);
 	uint8_t bytes[MT_INJECT_BYTES];
+	size_t size = 0;
+	const uint8_t *code = mt_inject_code_of(&injected, &size);
 
-	return target->ops->read(target, pid, padding->code, bytes, sizeof(bytes)) ==
-		   sizeof(bytes) &&
-	       memcmp(bytes, mt_inject_code, sizeof(bytes)) == 0;
+	return target->ops->read(target, pid, padding->code, bytes, size) == size &&
+	       memcmp(bytes, code, size) == 0;
+}
+
+static bool is_free(const struct search *search, uint64_t at, size_t size)
+{
+	static const uint8_t zeros[MT_INJECT_WITH_FRAME];
+	uint8_t bytes[MT_INJECT_WITH_FRAME];
+
+	return search->target->ops->read(search->target, search->pid, at, bytes, size) == size &&
+	       memcmp(bytes, zeros, size) == 0;
+}
+
+/* The first with room for the frame, too, or else the first one. */
+static struct mt_error *look_in(void *context, const struct mt_map *map)
+{
+	struct search *search = context;
+	struct mt_inject_padding *found = &search->found;
+
+	if (found->was_there || !map->executable || map->writable || map->path[0] != '/')
+		return NULL;
+	for (int with_frame = 1; with_frame >= 0; with_frame--) {
+		struct mt_inject_padding here = {.frame = with_frame};
+
+		here.code = map->end - size_of(&here);
+		here.frame = with_frame ? here.code + MT_INJECT_FRAME_AT : 0;
+		here.was_there = mt_inject_padding_is_there(search->target, search->pid, &here);
+		/* The frame is that of who is in it. */
+		if (here.was_there && with_frame &&
+		    is_somebody_inside(search->target, search->pid, &here))
+			return NULL;
+		if (here.was_there || ((!found->code || (!found->frame && with_frame)) &&
+				       is_free(search, here.code, size_of(&here))))
+			*found = here;
+	}
+	return NULL;
+}
+
+struct mt_error *mt_inject_padding_begin(struct mt_target *target, pid_t pid,
+					 struct mt_inject_padding *out)
+{
+	struct search search = {.target = target, .pid = pid};
+
+	mt_try(mt_target_each_map(target, pid, look_in, &search));
+	*out = search.found;
+	if (!out->code)
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "process %d has no room for the code of remote calls: no "
+				    "file's code ends %d bytes before a page does",
+				    pid, MT_INJECT_STACK_BYTES);
+	const struct mt_injected injected = injected_of(out);
+	size_t size = 0;
+	const uint8_t *code = mt_inject_code_of(&injected, &size);
+	mt_try(target->ops->write(target, pid, out->code, code, size));
+	return target->ops->set_injected(target, pid, injected);
 }
 
 struct mt_error *mt_inject_padding_end(struct mt_target *target, pid_t pid,
 				       const struct mt_inject_padding *padding)
 {
-	static const uint8_t zeros[MT_INJECT_BYTES];
+	static const uint8_t zeros[MT_INJECT_WITH_FRAME];
 
 	if (!padding->code || !mt_inject_padding_is_there(target, pid, padding) ||
-	    (padding->was_there && is_somebody_inside(target, pid, padding->code)))
+	    (padding->was_there && is_somebody_inside(target, pid, padding)))
 		return NULL;
-	return target->ops->write(target, pid, padding->code, zeros, MT_INJECT_BYTES);
+	return target->ops->write(target, pid, padding->code, zeros, size_of(padding));
 }

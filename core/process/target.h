@@ -95,6 +95,7 @@ struct mt_system_call {
 /* Where code for remote calls stands in a process (process/inject.h). */
 struct mt_injected {
 	uint64_t code;  /* mt_inject_code; 0: it does not */
+	uint64_t frame; /* behind it; 0: it is mt_inject_stack_code, with a frame on the stack */
 	uint64_t alive; /* behind it stands mt_inject_list_code, and this is the word that it looks
 			 * at; 0: it does not */
 	uint64_t results; /* of that: MT_INJECT_RESULTS_BYTES */

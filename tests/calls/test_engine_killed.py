@@ -172,6 +172,16 @@ def test_killed_after_each_thing_it_does(survivor, attach_and_die, attach):
     end(survivor)
 
 
+def test_killed_while_a_small_stack_is_borrowed(compile, attach_and_die, attach):
+    """Below it lies what another thread has."""
+    program = compile("calls_small_stack.c", "-O1", "-pthread")
+    with subprocess.Popen([program], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as survivor:
+        assert survivor.stdout.readline() == "ready\n"
+        kill_step_by_step(survivor, attach_and_die, 25)
+        check_whole(attach, survivor)
+        end(survivor)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("options", [(), ("--trigger", "work"), ("--timestamps", "full"),
                                      ("--modules", "calls_survive*")])

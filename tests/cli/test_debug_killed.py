@@ -16,7 +16,7 @@ from tests.calls.code import code_of
 from tests.processes import all_processes, state_of
 
 PATIENCE = 120
-LEND_BYTES = 160  # of code behind a file's own that threads may still be in: core/process/inject.h
+LEND_BYTES = 320  # of code behind a file's own that threads may still be in, and a frame: core/process/inject.h
 VERBS = ["continue", "next", "step", "finish", "next", "stepi", "nexti", "until", "thread 2", "step", "next", "finish"]
 SCRIPTS = {
     "false": ["break leaf if x == 1 && x == 2", "break round_of if x == 1 && x == 2", "continue"],

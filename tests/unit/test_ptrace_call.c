@@ -103,6 +103,7 @@ static struct mt_injected map_lists(void)
 	memcpy(code, mt_inject_code, MT_INJECT_BYTES);
 	memcpy(code + MT_INJECT_LIST_CODE_AT, mt_inject_list_code, MT_INJECT_LIST_CODE_BYTES);
 	return (struct mt_injected){.code = (uint64_t)code,
+				    .frame = (uint64_t)code + MT_INJECT_FRAME_AT,
 				    .alive = (uint64_t)shared,
 				    .results = (uint64_t)shared + PAGE,
 				    .results_here =
@@ -226,7 +227,8 @@ static void test_results_that_are_gone(void **state)
 	target->ops->destroy(target);
 }
 
-static int told[2];
+/* What was called; that the first of calls was; what the second waits for. */
+static int told[2], begun[2], awaited[2];
 
 static void tell(int signal)
 {
@@ -234,48 +236,149 @@ static void tell(int signal)
 	(void)!write(told[1], "h", 1);
 }
 
-static void call_until_killed(const struct mt_injected *injected, pid_t child, int begun,
-			      int awaited)
+static void make_pipes(void)
+{
+	assert_int_equal(pipe(told) | pipe(begun) | pipe(awaited), 0);
+}
+
+static void call_until_killed(const struct mt_injected *injected, pid_t child)
 {
 	static char byte = 'x';
 	struct mt_target *target = NULL;
 	struct mt_system_call calls[] = {
-	    {.number = SYS_write, .arguments = {(uint64_t)begun, (uint64_t)&byte, 1}},
-	    {.number = SYS_read, .arguments = {(uint64_t)awaited, (uint64_t)&byte, 1}},
+	    {.number = SYS_write, .arguments = {(uint64_t)begun[1], (uint64_t)&byte, 1}},
+	    {.number = SYS_read, .arguments = {(uint64_t)awaited[0], (uint64_t)&byte, 1}},
 	    {.number = SYS_write, .arguments = {(uint64_t)told[1], (uint64_t)&byte, 1}},
 	};
 
-	lock(injected);
+	if (injected->alive)
+		lock(injected);
 	if (!mt_ptrace_target_create(&target) && !target->run->attach(target, child) &&
 	    !target->ops->set_injected(target, child, *injected))
 		mt_error_destroy(mt_target_call_systems(target, child, calls, 3));
 	_exit(1);
 }
 
-/* The rest of the list is not called: its maker saw a program that stood still. */
-static void test_killed_within_a_list(void **state)
+/* In the second of three calls. */
+static void kill_tracer_within(const struct mt_injected *injected, pid_t child)
 {
-	const struct mt_injected injected = map_lists();
-	int begun[2], awaited[2], status;
+	int status;
 	char byte = 0;
-
-	(void)state;
-	assert_int_equal(pipe(told) | pipe(begun) | pipe(awaited), 0);
-	signal(SIGUSR1, tell);
-	pid_t child = start();
 	pid_t tracer = fork();
+
 	if (tracer == 0)
-		call_until_killed(&injected, child, begun[1], awaited[0]);
+		call_until_killed(injected, child);
 	assert_int_equal(read(begun[0], &byte, 1), 1);
 	assert_int_equal(kill(tracer, SIGKILL), 0);
 	assert_int_equal(waitpid(tracer, &status, 0), tracer);
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 	assert_int_equal(write(awaited[1], &byte, 1), 1);
+}
+
+/* The rest of the list is not called: its maker saw a program that stood still. */
+static void test_killed_within_a_list(void **state)
+{
+	const struct mt_injected injected = map_lists();
+	int status;
+	char byte = 0;
+
+	(void)state;
+	make_pipes();
+	signal(SIGUSR1, tell);
+	pid_t child = start();
+	kill_tracer_within(&injected, child);
 	assert_int_equal(kill(child, SIGUSR1), 0);
 	assert_int_equal(read(told[0], &byte, 1), 1);
 	assert_int_equal(byte, 'h');
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+/* From rax, rbx, rcx, rdx, rsi, rdi, rbp, r8 on to r15, all of which stay so until *r15 is not 0;
+ * then writes them back, and flags behind them, of which the direction flag is set. */
+void spin(uint64_t registers[16]);
+__asm__(
+    ".text\n"
+    ".type spin, @function\n"
+    "spin:\n"
+    "	push %rbx\n	push %rbp\n	push %r12\n	push %r13\n	push %r14\n	push %r15\n"
+    "	push %rdi\n"
+    "	mov (%rdi), %rax\n	mov 8(%rdi), %rbx\n	mov 16(%rdi), %rcx\n"
+    "	mov 24(%rdi), %rdx\n	mov 32(%rdi), %rsi\n	mov 48(%rdi), %rbp\n"
+    "	mov 56(%rdi), %r8\n	mov 64(%rdi), %r9\n	mov 72(%rdi), %r10\n"
+    "	mov 80(%rdi), %r11\n	mov 88(%rdi), %r12\n	mov 96(%rdi), %r13\n"
+    "	mov 104(%rdi), %r14\n	mov 112(%rdi), %r15\n	mov 40(%rdi), %rdi\n"
+    "	std\n"
+    "1:	cmpq $0, (%r15)\n	je 1b\n"
+    "	pushfq\n"
+    "	push %r15\n	push %r14\n	push %r13\n	push %r12\n	push %r11\n	push %r10\n"
+    "	push %r9\n	push %r8\n	push %rbp\n	push %rdi\n	push %rsi\n	push %rdx\n"
+    "	push %rcx\n	push %rbx\n	push %rax\n"
+    "	cld\n"
+    "	mov 128(%rsp), %rdi\n	mov %rsp, %rsi\n	mov $16, %ecx\n	rep movsq\n"
+    "	add $136, %rsp\n"
+    "	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbp\n	pop %rbx\n"
+    "	ret\n"
+    ".size spin, . - spin\n");
+
+enum { REGISTERS = 15, DIRECTION_FLAG = 0x400 };
+
+/* Exits with 0 if all is as it was when it is let go. */
+static void spin_and_compare(const uint64_t *go)
+{
+	uint64_t before[REGISTERS + 1], after[REGISTERS + 1];
+	sigset_t blocked, then;
+	int wrong = 0;
+
+	alarm(120);
+	for (uint64_t i = 0; i < REGISTERS; i++)
+		before[i] = 0x0101010101010101 * (i + 1);
+	before[REGISTERS - 1] = (uint64_t)go;
+	memcpy(after, before, sizeof(after));
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR2);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	if (write(told[1], "r", 1) != 1)
+		_exit(1);
+	spin(after);
+	wrong |= memcmp(before, after, REGISTERS * sizeof(before[0])) != 0;
+	wrong |= !(after[REGISTERS] & DIRECTION_FLAG);
+	sigprocmask(SIG_SETMASK, NULL, &then);
+	for (int signal = 1; signal <= SIGSYS; signal++)
+		wrong |= sigismember(&then, signal) != (signal == SIGUSR2);
+	_exit(wrong);
+}
+
+/* The code brings its thread back by itself. */
+static void check_way_back(struct mt_injected injected)
+{
+	uint64_t *go = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	char byte = 0;
+
+	assert_ptr_not_equal(go, MAP_FAILED);
+	make_pipes();
+	pid_t child = fork();
+	if (child == 0)
+		spin_and_compare(go);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	kill_tracer_within(&injected, child);
+	__atomic_store_n(go, 1, __ATOMIC_RELEASE);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void test_way_back(void **state)
+{
+	struct mt_injected injected = map_lists();
+
+	(void)state;
+	check_way_back(injected);
+	injected.alive = 0; /* one by one */
+	check_way_back(injected);
+	memcpy((uint8_t *)injected.code, mt_inject_stack_code, MT_INJECT_STACK_BYTES);
+	injected.frame = 0;
+	check_way_back(injected);
 }
 
 int main(void)
@@ -287,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(test_a_stop_within),
 	    cmocka_unit_test(test_results_that_are_gone),
 	    cmocka_unit_test(test_killed_within_a_list),
+	    cmocka_unit_test(test_way_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,11 @@ bool mt_calls_is_inject_address(uint64_t address)
 	return address / PAGE % PLACES == PLACE;
 }
 
+static struct mt_injected injected_at(uint64_t code)
+{
+	return (struct mt_injected){.code = code, .frame = code + MT_INJECT_FRAME_AT};
+}
+
 struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 pid_t lwp)
 {
@@ -79,15 +84,14 @@ struct mt_error *mt_calls_inject(struct mt_calls_engine *engine, struct mt_calls
 	mt_calls_inject_page(page);
 	mt_try(engine->target->ops->write(engine->target, space->pid, space->inject_code, page,
 					  sizeof(page)));
-	mt_try(ops->set_injected(engine->target, space->pid,
-				 (struct mt_injected){.code = space->inject_code}));
+	mt_try(ops->set_injected(engine->target, space->pid, injected_at(address)));
 	return mt_calls_inject_give_up(engine, space);
 }
 
 struct mt_error *mt_calls_inject_lists(struct mt_calls_engine *engine,
 				       const struct mt_calls_space *space, bool on)
 {
-	struct mt_injected injected = {.code = space->inject_code};
+	struct mt_injected injected = injected_at(space->inject_code);
 
 	if (!injected.code)
 		return NULL;

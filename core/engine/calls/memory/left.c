@@ -184,7 +184,8 @@ static struct mt_error *read_directory(struct finding *finding, const struct mt_
 }
 
 /* Code for injected calls is mapped before there is a directory, and unmapped after it: a page that
- * is the like of it in all its bytes, but for the mark and a list; or one that was about to be. */
+ * is the like of it in all its bytes, but for the mark, a frame and a list; or one that was about
+ * to be. */
 static bool is_inject_page(const struct mt_map *map, uint64_t address, uint8_t page[PAGE])
 {
 	uint8_t expected[PAGE];
@@ -193,6 +194,7 @@ static bool is_inject_page(const struct mt_map *map, uint64_t address, uint8_t p
 	    memcmp(page, zeros, PAGE) == 0)
 		return true;
 	mt_calls_inject_page(expected);
+	memset(page + MT_INJECT_FRAME_AT, 0, sizeof(struct mt_inject_frame));
 	memset(page + MT_INJECT_LIST_AT, 0, MT_INJECT_LIST_BYTES);
 	return memcmp(page, expected, PAGE - MT_CALLS_MARK_BYTES) == 0;
 }

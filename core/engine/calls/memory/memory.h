@@ -30,7 +30,7 @@ struct mt_error *mt_calls_lend(struct mt_calls_engine *engine, const struct mt_c
 			       struct mt_calls_lent *out);
 void mt_calls_lend_end(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 		       const struct mt_calls_lent *lent);
-/* All bytes of its code's page, but for the mark and a list. */
+/* All bytes of its code's page, but for the mark, a frame and a list. */
 void mt_calls_inject_page(uint8_t page[4096]);
 /* Whether the page may be mapped there. */
 bool mt_calls_is_inject_address(uint64_t address);
