@@ -53,6 +53,17 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 	return NULL;
 }
 
+/* The frame and the list are those of one thread. */
+static struct mt_error *check_free(const struct remote_call *remote)
+{
+	const pid_t inside = remote->process->inside;
+
+	if (!inside || !mt_ptrace_find_lwp(remote->target, inside))
+		return NULL;
+	return mt_error_new(MT_ERROR_BUSY, "thread %d has not finished remote system calls yet",
+			    inside);
+}
+
 struct mt_error *mt_ptrace_set_injected(struct mt_target *base, pid_t pid,
 					struct mt_injected injected)
 {
@@ -257,11 +268,13 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 			return gone(lwp);
 		if (seems_done(remote, count))
 			return NULL;
-		if (waited_ns > MT_PTRACE_LONGEST_NS)
+		if (waited_ns > MT_PTRACE_LONGEST_NS) {
+			remote->process->inside = lwp;
 			return mt_error_new(MT_ERROR_BUSY,
 					    "thread %d did not finish %zu remote system calls "
 					    "within %llu s",
 					    lwp, count, MT_PTRACE_LONGEST_NS / 1000000000);
+		}
 		if (waited_ns < SPIN_NS)
 			sched_yield();
 		else
@@ -331,6 +344,7 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 	mt_try(begin_remote_call(base, lwp, &remote));
 	if (remote.process->injected.code) {
 		mt_try(base->ops->get_registers(base, lwp, &remote.before));
+		mt_try(check_free(&remote));
 		if (count <= 1 || !remote.process->injected.alive)
 			return count ? injected_system_calls(&remote, calls, count) : NULL;
 		for (size_t done = 0, most; done < count; done += most) {

@@ -19,6 +19,7 @@ struct mt_ptrace_process {
 	int mem_fd;          /* /proc/PID/mem */
 	uint64_t syscall_pc; /* of a system call instruction; 0: not looked for yet */
 	struct mt_injected injected;
+	pid_t inside;               /* a thread that did not come back from there; 0: none */
 	mt_target_is_trap *is_trap; /* NULL: nobody asked */
 	void *trap_context;
 	UT_hash_handle hh;

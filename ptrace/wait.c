@@ -159,6 +159,7 @@ static struct mt_error *tell_exec(struct mt_ptrace_target *target, struct mt_ptr
 	if (!process)
 		return NULL;
 	process->injected = (struct mt_injected){0};
+	process->inside = 0;
 	return mt_ptrace_open_memory(process);
 }
 

@@ -14,6 +14,16 @@
 
 #define PAGE 4096u
 
+static uint64_t later_ns, passes_ns; /* each time that it is asked for */
+
+uint64_t __real_mt_clock_monotonic_ns(void);
+uint64_t __wrap_mt_clock_monotonic_ns(void);
+uint64_t __wrap_mt_clock_monotonic_ns(void)
+{
+	later_ns += passes_ns;
+	return __real_mt_clock_monotonic_ns() + later_ns;
+}
+
 static void *pause_for_ever(void *nothing)
 {
 	for (;;)
@@ -294,6 +304,48 @@ static void test_killed_within_a_list(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
+static struct mt_error *see_thread(void *context, pid_t lwp)
+{
+	pid_t *last = context;
+
+	*last = lwp;
+	return NULL;
+}
+
+/* Its list and its frame are not written over. */
+static void test_one_that_does_not_come_back(void **state)
+{
+	const struct mt_injected injected = map_lists();
+	struct mt_target *target = NULL;
+	static char byte = 'x';
+	pid_t other = 0;
+
+	(void)state;
+	make_pipes();
+	lock(&injected);
+	pid_t child = start();
+	struct mt_system_call calls[] = {
+	    {.number = SYS_read, .arguments = {(uint64_t)awaited[0], (uint64_t)&byte, 1}},
+	    {.number = SYS_write, .arguments = {(uint64_t)told[1], (uint64_t)&byte, 1}},
+	};
+	struct mt_system_call call = {.number = SYS_getpid};
+
+	assert_no_error(mt_ptrace_target_create(&target));
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	passes_ns = 100000000;
+	assert_error(mt_target_call_systems(target, child, calls, 2), MT_ERROR_BUSY,
+		     "did not finish");
+	passes_ns = 0;
+	assert_no_error(target->ops->each_thread(target, child, see_thread, &other));
+	assert_int_not_equal(other, child);
+	assert_error(mt_target_call_system(target, other, &call), MT_ERROR_BUSY, "not finished");
+	assert_int_equal(write(awaited[1], &byte, 1), 1);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
 /* From rax, rbx, rcx, rdx, rsi, rdi, rbp, r8 on to r15, all of which stay so until *r15 is not 0;
  * then writes them back, and flags behind them, of which the direction flag is set. */
 void spin(uint64_t registers[16]);
@@ -390,6 +442,7 @@ int main(void)
 	    cmocka_unit_test(test_a_stop_within),
 	    cmocka_unit_test(test_results_that_are_gone),
 	    cmocka_unit_test(test_killed_within_a_list),
+	    cmocka_unit_test(test_one_that_does_not_come_back),
 	    cmocka_unit_test(test_way_back),
 	};
 
