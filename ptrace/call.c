@@ -345,7 +345,9 @@ struct mt_error *mt_ptrace_call_systems(struct mt_target *base, pid_t lwp,
 	if (remote.process->injected.code) {
 		mt_try(base->ops->get_registers(base, lwp, &remote.before));
 		mt_try(check_free(&remote));
-		if (count <= 1 || !remote.process->injected.alive)
+		/* One alone as well: should we end before it is made, it would meet others that
+		 * run. */
+		if (!remote.process->injected.alive)
 			return count ? injected_system_calls(&remote, calls, count) : NULL;
 		for (size_t done = 0, most; done < count; done += most) {
 			most =

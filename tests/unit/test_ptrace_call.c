@@ -8,13 +8,24 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096u
 
+static bool dies_at_resume;
 static uint64_t later_ns, passes_ns; /* each time that it is asked for */
+
+long __real_ptrace(enum __ptrace_request request, pid_t pid, void *address, void *data);
+long __wrap_ptrace(enum __ptrace_request request, pid_t pid, void *address, void *data);
+long __wrap_ptrace(enum __ptrace_request request, pid_t pid, void *address, void *data)
+{
+	if (dies_at_resume && (request == PTRACE_CONT || request == PTRACE_SYSCALL))
+		raise(SIGKILL);
+	return __real_ptrace(request, pid, address, data);
+}
 
 uint64_t __real_mt_clock_monotonic_ns(void);
 uint64_t __wrap_mt_clock_monotonic_ns(void);
@@ -346,6 +357,45 @@ static void test_one_that_does_not_come_back(void **state)
 	target->ops->destroy(target);
 }
 
+static void call_and_die(const struct mt_injected *injected, pid_t child)
+{
+	static char byte = 'x';
+	struct mt_target *target = NULL;
+	struct mt_system_call call = {.number = SYS_write,
+				      .arguments = {(uint64_t)told[1], (uint64_t)&byte, 1}};
+
+	lock(injected);
+	if (!mt_ptrace_target_create(&target) && !target->run->attach(target, child) &&
+	    !target->ops->set_injected(target, child, *injected)) {
+		dies_at_resume = true;
+		mt_error_destroy(mt_target_call_system(target, child, &call));
+	}
+	_exit(1);
+}
+
+/* A single one is not called either. */
+static void test_killed_before_a_call(void **state)
+{
+	const struct mt_injected injected = map_lists();
+	int status;
+	char byte = 0;
+
+	(void)state;
+	make_pipes();
+	signal(SIGUSR1, tell);
+	pid_t child = start();
+	pid_t tracer = fork();
+	if (tracer == 0)
+		call_and_die(&injected, child);
+	assert_int_equal(waitpid(tracer, &status, 0), tracer);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(kill(child, SIGUSR1), 0);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(byte, 'h');
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 /* From rax, rbx, rcx, rdx, rsi, rdi, rbp, r8 on to r15, all of which stay so until *r15 is not 0;
  * then writes them back, and flags behind them, of which the direction flag is set. */
 void spin(uint64_t registers[16]);
@@ -443,6 +493,7 @@ int main(void)
 	    cmocka_unit_test(test_results_that_are_gone),
 	    cmocka_unit_test(test_killed_within_a_list),
 	    cmocka_unit_test(test_one_that_does_not_come_back),
+	    cmocka_unit_test(test_killed_before_a_call),
 	    cmocka_unit_test(test_way_back),
 	};
 
