@@ -334,8 +334,9 @@ static bool is_gone(const struct mt_session_process *process, const struct mt_se
 	       !is_still_there(process, gone, address);
 }
 
-void mt_session_forget_code(struct mt_session *session, struct mt_session_process *process,
-			    const struct mt_session_map *gone)
+struct mt_error *mt_session_forget_code(struct mt_session *session,
+					struct mt_session_process *process,
+					const struct mt_session_map *gone)
 {
 	for (size_t i = process->sites.count; i-- > 0;) {
 		const uint64_t address = process->sites.items[i].address;
@@ -352,6 +353,8 @@ void mt_session_forget_code(struct mt_session *session, struct mt_session_proces
 	for (size_t i = process->probes.count; i-- > 0;)
 		if (is_gone(process, gone, process->probes.items[i].address))
 			process->probes.items[i] = process->probes.items[--process->probes.count];
+	/* What is there of it will be added, since it is new. */
+	return process->code ? mt_space_remove(process->code, gone->start, gone->end) : NULL;
 }
 
 void mt_session_forget_sites(struct mt_session_process *process)

@@ -150,7 +150,7 @@ static struct mt_error *forget_gone(struct mt_session *session, struct mt_sessio
 		if (gone.is_there)
 			continue;
 		process->maps.items[i] = process->maps.items[--process->maps.count];
-		mt_session_forget_code(session, process, &gone);
+		mt_try(mt_session_forget_code(session, process, &gone));
 	}
 	return NULL;
 }

@@ -90,11 +90,12 @@ static int make_room(struct mt_space *space)
 	return 0;
 }
 
-/* Replace what lies in ADDED's range.  There is room for it.  The shorter side moves, so that
- * mappings that come by falling addresses, as the kernel chooses them, move none. */
-static void insert(struct mt_space *space, const struct mt_space_entry *added)
+/* Replace what lies in [start, end); ADDED NULL: by nothing.  There is room for it.  The shorter
+ * side moves, so that mappings that come by falling addresses, as the kernel chooses them, move
+ * none. */
+static void replace(struct mt_space *space, uint64_t start, uint64_t end,
+		    const struct mt_space_entry *added)
 {
-	uint64_t start = added->mapping.start, end = added->mapping.end;
 	struct mt_space_entry pieces[3], *entries = space->entries;
 	size_t piece_count = 0, first, last;
 
@@ -107,7 +108,8 @@ static void insert(struct mt_space *space, const struct mt_space_entry *added)
 	const struct mt_space_entry *hit = entries + first;
 	if (first < last && hit->mapping.start < start)
 		pieces[piece_count++] = cut(*hit, hit->mapping.start, start);
-	pieces[piece_count++] = *added;
+	if (added)
+		pieces[piece_count++] = *added;
 	hit = entries + last - 1;
 	if (first < last && hit->mapping.end > end)
 		pieces[piece_count++] = cut(*hit, end, hit->mapping.end);
@@ -122,6 +124,11 @@ static void insert(struct mt_space *space, const struct mt_space_entry *added)
 	memcpy(space->entries + first, pieces, piece_count * sizeof(*pieces));
 	space->count = first + piece_count + behind;
 	mt_space_forget_last(space);
+}
+
+static void insert(struct mt_space *space, const struct mt_space_entry *added)
+{
+	replace(space, added->mapping.start, added->mapping.end, added);
 }
 
 static struct mt_error *set_problem(struct mt_space *space, struct mt_space_entry *entry,
@@ -316,6 +323,16 @@ struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_ma
 	mt_try(mt_space_pool_adopt(space->pool, objfile));
 	mt_try(set_objfile(space, &entry, objfile));
 	insert(space, &entry);
+	return NULL;
+}
+
+struct mt_error *mt_space_remove(struct mt_space *space, uint64_t start, uint64_t end)
+{
+	if (start >= end)
+		return NULL;
+	if (make_room(space))
+		return mt_error_no_memory();
+	replace(space, start, end, NULL);
 	return NULL;
 }
 

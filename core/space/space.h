@@ -53,6 +53,8 @@ struct mt_error *mt_space_add(struct mt_space *space, const struct mt_mapping *m
  * reference; an object file serves one pool, whose numbers its inlined functions carry. */
 struct mt_error *mt_space_add_objfile(struct mt_space *space, const struct mt_mapping *mapping,
 				      struct mt_objfile *objfile);
+/* Nothing is mapped in [start, end) any more.  Errors: NO_MEMORY. */
+struct mt_error *mt_space_remove(struct mt_space *space, uint64_t start, uint64_t end);
 /* Symbols of code that the process made at run time, as it has written them down for perf: in the
  * jitdump files that it has mapped, with lines, and in /tmp/perf-PID.map.  Each if it is the user's
  * or root's; a missing file is fine, and what is garbled is left out.  Once all mappings are there.

@@ -16,13 +16,17 @@ PADDING = {"alpha": 16, "beta": 40, "delta": 96}
 TRIGGERS = [["-t", "part"], ["-t", "part if n >= 0"], ["-t", "part > 1ns"], ["-t", "part return"]]
 
 
-@pytest.fixture(name="words", params=LIBRARIES)
-def build(request, compile):
-    """(the program, its libraries), and how often their functions are called."""
-    counts = LIBRARIES[request.param]
+def build_all(compile, which):
+    """The program, its libraries, and how often their functions are called."""
+    counts = LIBRARIES[which]
     libraries = [compile("calls_reload_part.c", "-g", "-O1", "-shared", "-fPIC", f"-DNAME={name}",
                          f"-DPAD={PADDING[name]}", output=f"lib{name}.so") for name in counts]
     return compile("calls_reload.c", "-O1"), libraries, counts
+
+
+@pytest.fixture(name="words", params=LIBRARIES)
+def build(request, compile):
+    return build_all(compile, request.param)
 
 
 def check(path, counts, hits=None):
@@ -75,6 +79,18 @@ def test_values(words, run_mtdb, tmp_path):
     trace = fxt.read(tmp_path / "x.fxt")
     assert [one.args["arguments"] for thread in trace.threads.values() for one in thread.slices()
             if one.name == "part"] == [f"n={n}" for n in range(10)]
+
+
+@pytest.mark.parametrize("engine", ["calls", "step"])
+@pytest.mark.parametrize("between", [[], ["+"]], ids=["there", "elsewhere"])
+@pytest.mark.parametrize("condition", ["calls == 40", "more_calls == 41", "calls > 20 && more_calls < 50"])
+def test_variables(compile, run_mtdb, tmp_path, engine, between, condition):
+    """Conditions are about those of the library that is there now."""
+    program, libraries, counts = build_all(compile, "three")
+    done = run_mtdb("run", "-e", engine, "--pending", "-t", f"part if {condition}", "-o", tmp_path / "x.fxt", "--",
+                    program, *between, *libraries)
+    assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+    check(tmp_path / "x.fxt", counts, counts["beta"])
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda words: words[1])
