@@ -429,6 +429,36 @@ static void test_a_late_mark_draws_no_events(void **state)
 	free(writer);
 }
 
+/* A thread that runs is looked at: the time of the look may have been read a little too early. */
+static void test_nothing_lies_behind_the_end(void **state)
+{
+	static const enum mt_ring_stamps stamps[] = {MT_RING_SAMPLED, MT_RING_FULL};
+
+	(void)state;
+	for (size_t n = 0; n < 2; n++)
+		for (uint64_t early = 0; early < 100; early += 7) {
+			struct writer *writer = calloc(1, sizeof(*writer));
+			struct mt_call_event *events = calloc(MOST, sizeof(*events));
+
+			assert_true(writer && events);
+			writer->tsc = 1000;
+			writer->stamps = stamps[n];
+			for (int i = 0; i < 200; i++)
+				put_event(writer, 1, 1, i % 3 == 0);
+			struct mt_ring_view view = view_of(writer);
+			const uint64_t end = writer->tsc - early;
+			const struct mt_ring_anchor anchor = {writer->written, end, end};
+			view.anchors = &anchor;
+			view.anchor_count = 1;
+			const size_t count = read_all(&view, events);
+			assert_true(count > 20);
+			for (size_t i = 0; i < count; i++)
+				assert_in_range(events[i].tsc, i ? events[i - 1].tsc : 0, end);
+			free(events);
+			free(writer);
+		}
+}
+
 /* What an anchor says may lie a little behind the thread's own stamps, which go on from there: they
  * are not drawn to the next one, be the line before ever so slow. */
 static void test_stamps_catch_up_with_a_mark(void **state)
@@ -532,6 +562,7 @@ int main(void)
 	    cmocka_unit_test(test_empty_and_lost),
 	    cmocka_unit_test(test_marks_part_the_times),
 	    cmocka_unit_test(test_a_late_mark_draws_no_events),
+	    cmocka_unit_test(test_nothing_lies_behind_the_end),
 	    cmocka_unit_test(test_stamps_catch_up_with_a_mark),
 	    cmocka_unit_test(test_a_late_stamp),
 	    cmocka_unit_test(test_copies),

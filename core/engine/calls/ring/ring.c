@@ -90,14 +90,28 @@ void mt_ring_clear(uint8_t *bytes, uint64_t size, uint64_t written, uint64_t at,
 			memset(bytes + (at & (size - 1)), 0, SLOT);
 }
 
-void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
+/* When it was written so far. */
+static uint64_t end_tsc(const struct mt_ring_view *view)
 {
-	*cursor = (struct mt_ring_cursor){.view = *view, .at = oldest(view)};
+	const struct mt_ring_anchor *last =
+	    view->anchor_count ? &view->anchors[view->anchor_count - 1] : NULL;
+
+	return last && last->written >= view->written ? last->last : UINT64_MAX;
 }
 
-/* The TSC of a full event may lie a little before that of a handler's that came in between. */
+void mt_ring_cursor_init(struct mt_ring_cursor *cursor, const struct mt_ring_view *view)
+{
+	*cursor =
+	    (struct mt_ring_cursor){.view = *view, .at = oldest(view), .end_tsc = end_tsc(view)};
+}
+
+/* The TSC of a full event may lie a little before that of a handler's that came in between; and
+ * that of one which a thread writes while it is looked at, a little behind the time of the look:
+ * RDTSC waits for no read before it. */
 static uint64_t not_before(struct mt_ring_cursor *cursor, uint64_t tsc)
 {
+	if (tsc > cursor->end_tsc)
+		tsc = cursor->end_tsc;
 	if (tsc < cursor->last_tsc)
 		return cursor->last_tsc;
 	cursor->last_tsc = tsc;

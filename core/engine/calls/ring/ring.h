@@ -125,6 +125,7 @@ struct mt_ring_cursor {
 	struct mt_ring_view view;
 	uint64_t at;
 	uint64_t last_tsc;
+	uint64_t end_tsc; /* nothing in it is of later */
 	size_t next_anchor;
 	uint64_t line_stamp; /* of the last line whose stamp is sure; 0: none yet */
 	/* What was known where the last line began, and how many events it had. */
