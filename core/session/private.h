@@ -502,8 +502,9 @@ void mt_session_tell_problems(const struct mt_session *session);
 void mt_session_forget_sites(struct mt_session_process *process);
 /* Of places in a mapping that is not there any more, and is none of the process's.  Errors:
  * NO_MEMORY. */
-struct mt_error *mt_session_forget_code(struct mt_session *session, struct mt_session_process *process,
-			    const struct mt_session_map *gone);
+struct mt_error *mt_session_forget_code(struct mt_session *session,
+					struct mt_session_process *process,
+					const struct mt_session_map *gone);
 /* SPEC's condition as it means something at ADDRESS.  Errors: mt_expr_parse()'s. */
 struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_trigger_spec *spec, uint64_t address,
