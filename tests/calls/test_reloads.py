@@ -81,9 +81,9 @@ def test_values(words, run_mtdb, tmp_path):
             if one.name == "part"] == [f"n={n}" for n in range(10)]
 
 
-@pytest.mark.parametrize("engine", ["calls", "step"])
 @pytest.mark.parametrize("between", [[], ["+"]], ids=["there", "elsewhere"])
-@pytest.mark.parametrize("condition", ["calls == 40", "more_calls == 41", "calls > 20 && more_calls < 50"])
+@pytest.mark.parametrize("engine, condition", [("calls", "calls == 40"), ("calls", "more_calls == 41"),
+                                               ("calls", "calls > 20 && more_calls < 50"), ("step", "calls == 40")])
 def test_variables(compile, run_mtdb, tmp_path, engine, between, condition):
     """Conditions are about those of the library that is there now."""
     program, libraries, counts = build_all(compile, "three")
