@@ -62,6 +62,7 @@ def test_triggers(words, run_mtdb, tmp_path, trigger):
     check(tmp_path / "x.fxt", counts, 10)
 
 
+@pytest.mark.long
 def test_triggers_of_an_engine_that_steps(words, run_mtdb, tmp_path):
     program, libraries, counts = words
     done = run_mtdb("run", "-e", "step", "--pending", "-t", "part", "-o", tmp_path / "x.fxt", "--", program, *libraries)
@@ -83,7 +84,8 @@ def test_values(words, run_mtdb, tmp_path):
 
 @pytest.mark.parametrize("between", [[], ["+"]], ids=["there", "elsewhere"])
 @pytest.mark.parametrize("engine, condition", [("calls", "calls == 40"), ("calls", "more_calls == 41"),
-                                               ("calls", "calls > 20 && more_calls < 50"), ("step", "calls == 40")])
+                                               ("calls", "calls > 20 && more_calls < 50"),
+                                               pytest.param("step", "calls == 40", marks=pytest.mark.long)])
 def test_variables(compile, run_mtdb, tmp_path, engine, between, condition):
     """Conditions are about those of the library that is there now."""
     program, libraries, counts = build_all(compile, "three")
