@@ -303,7 +303,7 @@ uint64_t mt_calls_break_end_of_stops(const struct mt_calls_space *space,
 /* In a library that came since the mappings were looked at: first it is patched. */
 static bool is_too_early(const struct mt_calls_space *space, const struct mt_calls_break *one)
 {
-	if (!space->attached || one->loader || !one->code.inode)
+	if (!space->attached || space->stage != MT_CALLS_LOADED || one->loader || !one->code.inode)
 		return false;
 	mt_array_each (code, &space->looked_at)
 		if (mt_calls_is_same_code(code, &one->code))
