@@ -500,8 +500,8 @@ struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, co
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */
 void mt_session_forget_sites(struct mt_session_process *process);
-/* Of places in a mapping that is not there any more, and is none of the process's.  Errors:
- * NO_MEMORY. */
+/* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY.
+ */
 struct mt_error *mt_session_forget_code(struct mt_session *session,
 					struct mt_session_process *process,
 					const struct mt_session_map *gone);

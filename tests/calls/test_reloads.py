@@ -44,38 +44,42 @@ def check_said(out, said):
     assert "warning" not in said, said
 
 
+@pytest.fixture(name="run")
+def run_to_its_end(run_mtdb, tmp_path):
+    def run(engine, *words):
+        done = run_mtdb("run", "-e", engine, "--pending", "-o", tmp_path / "x.fxt", *words)
+        assert done.returncode == 0, done.stderr
+        return done
+    return run
+
+
 @pytest.mark.parametrize("engine", ["calls", "step"])
-def test_names(words, run_mtdb, tmp_path, engine):
+def test_names(words, run, tmp_path, engine):
     program, libraries, counts = words
-    done = run_mtdb("run", "-e", engine, "-o", tmp_path / "x.fxt", "--", program, *libraries)
-    assert done.returncode == 0
+    done = run(engine, "--", program, *libraries)
     check_said(done.stdout, done.stderr)
     check(tmp_path / "x.fxt", counts)
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda words: words[1])
-def test_triggers(words, run_mtdb, tmp_path, trigger):
+def test_triggers(words, run, tmp_path, trigger):
     program, libraries, counts = words
-    done = run_mtdb("run", "-e", "calls", "--pending", *trigger, "-o", tmp_path / "x.fxt", "--", program, *libraries)
-    assert done.returncode == 0
+    done = run("calls", *trigger, "--", program, *libraries)
     check_said(done.stdout, done.stderr)
     check(tmp_path / "x.fxt", counts, 10)
 
 
 @pytest.mark.long
-def test_triggers_of_an_engine_that_steps(words, run_mtdb, tmp_path):
+def test_triggers_of_an_engine_that_steps(words, run, tmp_path):
     program, libraries, counts = words
-    done = run_mtdb("run", "-e", "step", "--pending", "-t", "part", "-o", tmp_path / "x.fxt", "--", program, *libraries)
-    assert done.returncode == 0
+    done = run("step", "-t", "part", "--", program, *libraries)
     check_said(done.stdout, done.stderr)
     check(tmp_path / "x.fxt", counts, 10)
 
 
-def test_values(words, run_mtdb, tmp_path):
+def test_values(words, run, tmp_path):
     program, libraries, _ = words
-    done = run_mtdb("run", "-e", "calls", "--pending", "--args=part", "-o", tmp_path / "x.fxt", "--", program,
-                    *libraries)
-    assert done.returncode == 0
+    done = run("calls", "--args=part", "--", program, *libraries)
     check_said(done.stdout, done.stderr)
     trace = fxt.read(tmp_path / "x.fxt")
     assert [one.args["arguments"] for thread in trace.threads.values() for one in thread.slices()
@@ -86,12 +90,11 @@ def test_values(words, run_mtdb, tmp_path):
 @pytest.mark.parametrize("engine, condition", [("calls", "calls == 40"), ("calls", "more_calls == 41"),
                                                ("calls", "calls > 20 && more_calls < 50"),
                                                pytest.param("step", "calls == 40", marks=pytest.mark.long)])
-def test_variables(compile, run_mtdb, tmp_path, engine, between, condition):
+def test_variables(compile, run, tmp_path, engine, between, condition):
     """Conditions are about those of the library that is there now."""
     program, libraries, counts = build_all(compile, "three")
-    done = run_mtdb("run", "-e", engine, "--pending", "-t", f"part if {condition}", "-o", tmp_path / "x.fxt", "--",
-                    program, *between, *libraries)
-    assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
+    done = run(engine, "-t", f"part if {condition}", "--", program, *between, *libraries)
+    assert "warning" not in done.stderr, done.stderr
     check(tmp_path / "x.fxt", counts, counts["beta"])
 
 
