@@ -220,16 +220,26 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 	return mt_calls_agent_map(engine, space, lwp);
 }
 
-static bool is_there(struct mt_calls_space *space, const struct mt_map *map)
+/* NULL: it is none's. */
+static struct mt_calls_place *place_of(const struct mt_calls_space *space, const struct mt_map *map)
 {
 	mt_array_each (place, &space->places)
 		if (mt_calls_is_mapping_of(place->module, map))
-			return place->seen = true;
-	return false;
+			return place;
+	return NULL;
+}
+
+static bool note_seen(const struct mt_calls_space *space, const struct mt_map *map)
+{
+	struct mt_calls_place *place = place_of(space, map);
+
+	if (place)
+		place->seen = true;
+	return place;
 }
 
 struct current {
-	struct mt_calls_space *space;
+	const struct mt_calls_space *space;
 	size_t there; /* of its places */
 	bool is_any_new;
 };
@@ -238,14 +248,15 @@ static struct mt_error *see_current(void *context, const struct mt_map *map)
 {
 	struct current *current = context;
 
-	if (is_there(current->space, map))
+	if (place_of(current->space, map))
 		current->there++;
 	else
 		current->is_any_new |= mt_calls_is_recorded_code(current->space, map);
 	return NULL;
 }
 
-bool mt_calls_space_is_current(struct mt_calls_engine *engine, struct mt_calls_space *space)
+bool mt_calls_space_is_current(const struct mt_calls_engine *engine,
+			       const struct mt_calls_space *space)
 {
 	struct current current = {.space = space};
 	struct mt_error *error =
@@ -442,7 +453,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 	mt_array_each (place, &space->places)
 		place->seen = false;
 	mt_array_each (seen, &walk->maps)
-		seen->known = is_there(space, &seen->map);
+		seen->known = note_seen(space, &seen->map);
 	mt_try(see_patches(engine, space));
 	mt_array_each (seen, &walk->maps) {
 		seen->known |= meets_place(space, &seen->map);
