@@ -11,7 +11,7 @@
 struct request {
 	const struct mt_command_context *context;
 	const char *function;
-	bool json;
+	bool json, is_missed;
 	struct mt_recording *recording; /* NULL: the history in the debugger */
 };
 
@@ -59,12 +59,12 @@ static struct mt_error *print(const struct request *request, const struct mt_exp
 
 static struct mt_error *report(void *context, struct mt_explain_result *result)
 {
-	const struct request *request = context;
+	struct request *request = context;
 	struct mt_lock_search *search = NULL;
 
-	if (!result->calls && !result->partial)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
-				    request->function);
+	request->is_missed = !result->calls && !result->partial;
+	if (request->is_missed)
+		return NULL;
 	if (!result->calls)
 		return mt_error_new(MT_ERROR_NOT_FOUND,
 				    "none of %llu calls of \"%s\" was seen whole: there is nothing "
@@ -76,6 +76,13 @@ static struct mt_error *report(void *context, struct mt_explain_result *result)
 		error = print(request, result);
 	mt_lock_search_destroy(search);
 	return error;
+}
+
+static const char *missed(void *context)
+{
+	const struct request *request = context;
+
+	return request->is_missed ? request->function : NULL;
 }
 
 static struct mt_error *explain_file(struct request *request, const char *path,
@@ -102,9 +109,10 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    POPT_TABLEEND,
 	};
 	const bool is_live = context->debugger;
-	struct mt_live_history all = {.is_for_statistics = true};
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct request request = {.context = context};
+	struct mt_live_history all = {
+	    .is_for_statistics = true, .missed = missed, .context = &request};
 	struct mt_explain *explain = NULL;
 	uint64_t most = DEFAULT_CALLS, tid = 0;
 
@@ -125,6 +133,8 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	    .tid = (pid_t)tid,
 	    .by_threads = true,
 	    .is_for_statistics = true,
+	    .missed = missed,
+	    .context = &request,
 	    .needs_calls = "explain compares the durations of calls; \"mtdb stats\" shows where "
 			   "time was spent",
 	};

@@ -15,7 +15,8 @@ struct request {
 	const struct mt_command_context *context;
 	struct mt_grep_options options;
 	pid_t tid;
-	bool json, has_one;
+	const struct mt_grep *grep;
+	bool json, has_one, is_over;
 	struct mt_str line, scratch;
 };
 
@@ -37,14 +38,11 @@ static struct mt_error *print_call(void *context, const struct mt_grep_call *cal
 	return NULL;
 }
 
-/* Nothing was found: for which reason. */
-static struct mt_error *explain(const struct request *request, const struct mt_grep *grep)
+/* Of the calls of the function none was found: for which reason. */
+static struct mt_error *explain(const struct request *request)
 {
-	const struct mt_grep_result found = mt_grep_result(grep);
+	const struct mt_grep_result found = mt_grep_result(request->grep);
 
-	if (!found.functions)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no such call: %s",
-				    request->options.pattern);
 	if (found.unknown == found.functions)
 		return mt_error_new(
 		    MT_ERROR_NOT_FOUND,
@@ -55,17 +53,23 @@ static struct mt_error *explain(const struct request *request, const struct mt_g
 			    (unsigned long long)found.functions, request->options.pattern);
 }
 
-static struct mt_error *finish(struct request *request, const struct mt_grep *grep)
+static const char *missed(void *context)
 {
-	const struct mt_command_context *context = request->context;
-	const struct mt_grep_result found = mt_grep_result(grep);
+	struct request *request = context;
+	const struct mt_grep_result found = mt_grep_result(request->grep);
 
-	if (request->json)
-		mt_command_printf(context, "%s]\n", request->has_one ? "\n" : "[");
+	request->is_over = true;
+	return found.functions ? NULL : found.function;
+}
+
+static struct mt_error *finish(const struct request *request)
+{
+	const struct mt_grep_result found = mt_grep_result(request->grep);
+
 	if (!found.matched)
-		return explain(request, grep);
+		return explain(request);
 	if (found.unknown)
-		mt_log(context->log, MT_LOG_WARNING,
+		mt_log(request->context->log, MT_LOG_WARNING,
 		       "of %llu calls it is not known whether they fit: %s",
 		       (unsigned long long)found.unknown, found.problem);
 	return NULL;
@@ -74,17 +78,22 @@ static struct mt_error *finish(struct request *request, const struct mt_grep *gr
 /* PATH NULL: in the debugger. */
 static struct mt_error *run_request(struct request *request, const char *path)
 {
-	const struct mt_live_history all = {.is_unfolded = true, .tid = request->tid};
-	const struct mt_timeline timeline = {.tid = request->tid, .by_threads = true};
+	const struct mt_command_context *context = request->context;
+	const struct mt_live_history all = {
+	    .is_unfolded = true, .tid = request->tid, .missed = missed, .context = request};
+	const struct mt_timeline timeline = {
+	    .tid = request->tid, .by_threads = true, .missed = missed, .context = request};
 	struct mt_grep *grep = NULL;
 
 	mt_try(mt_grep_create(&request->options, print_call, request, &grep));
+	request->grep = grep;
 	const struct mt_slice_sink sink = mt_grep_sink(grep);
-	struct mt_error *error =
-	    path ? mt_timeline_feed_file(request->context, path, &timeline, sink)
-		 : mt_live_history(request->context->debugger, &all, &sink);
+	struct mt_error *error = path ? mt_timeline_feed_file(context, path, &timeline, sink)
+				      : mt_live_history(context->debugger, &all, &sink);
+	if (request->json && request->is_over)
+		mt_command_printf(context, "%s]\n", request->has_one ? "\n" : "[");
 	if (!error)
-		error = finish(request, grep);
+		error = finish(request);
 	mt_grep_destroy(grep);
 	mt_str_deinit(&request->line);
 	mt_str_deinit(&request->scratch);

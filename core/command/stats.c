@@ -52,9 +52,6 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 	struct mt_stats_result *result = mt_stats_result(stats);
 	mt_auto(mt_str) struct mt_str text = {0}, clean = {0};
 
-	if (request->options.function && !result->functions.count)
-		return mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
-				    request->options.function);
 	request->format(&request->report, result, &text);
 	if (text.text)
 		mt_utf8_append_lines(&clean, text.text);
@@ -64,12 +61,28 @@ static struct mt_error *show(const struct request *request, struct mt_stats *sta
 	return NULL;
 }
 
+struct counted {
+	const struct request *request;
+	struct mt_stats *stats;
+};
+
+static const char *missed(void *context)
+{
+	const struct counted *counted = context;
+
+	return mt_stats_result(counted->stats)->functions.count
+		   ? NULL
+		   : counted->request->options.function;
+}
+
 static struct mt_error *count_recording(const struct request *request,
 					struct mt_recording *recording, struct mt_stats *stats)
 {
 	struct mt_timeline timeline = request->timeline;
 
 	timeline.is_for_statistics = true;
+	timeline.missed = missed;
+	timeline.context = &(struct counted){request, stats};
 	return mt_timeline_feed(request->context, recording, &timeline, mt_stats_sink(stats));
 }
 
@@ -96,7 +109,6 @@ struct mt_error *mt_stats_report_recording(const struct mt_command_context *cont
 static struct mt_error *run_request(struct request *request, const char *path)
 {
 	const struct mt_command_context *context = request->context;
-	const struct mt_live_history all = {.is_for_statistics = true};
 	struct mt_recording *recording = NULL;
 	struct mt_stats *stats = NULL;
 	struct mt_error *error = mt_stats_create(&request->options, &stats);
@@ -107,6 +119,9 @@ static struct mt_error *run_request(struct request *request, const char *path)
 		error = count_recording(request, recording, stats);
 	if (!error && !path) {
 		const struct mt_slice_sink sink = mt_stats_sink(stats);
+		struct counted counted = {request, stats};
+		const struct mt_live_history all = {
+		    .is_for_statistics = true, .missed = missed, .context = &counted};
 
 		error = mt_live_history(context->debugger, &all, &sink);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "decode/timeline.h"
 
+#include "decode/no_call.h"
 #include "output/calls_of.h"
 #include "output/fold.h"
 #include "perf/stack_sample.h"
@@ -16,8 +17,7 @@ static struct mt_error *decode_calls_of(struct mt_recording *recording,
 	if (!error)
 		error = mt_decode(recording, options, mt_calls_of_sink(filter), stats);
 	if (!error && !mt_calls_of_count(filter))
-		error = mt_error_new(MT_ERROR_NOT_FOUND, "the recording contains no call of \"%s\"",
-				     function);
+		error = mt_decode_no_call(recording, function);
 	mt_calls_of_destroy(filter);
 	return error;
 }
@@ -62,7 +62,10 @@ struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_pr
 		return decode_calls_of(recording, &options, timeline->function, sink, stats);
 	if (timeline->fold_hint)
 		return decode_folded(recording, &options, timeline->fold_hint, sink, stats);
-	return mt_decode(recording, &options, sink, stats);
+	mt_try(mt_decode(recording, &options, sink, stats));
+	const char *missed = timeline->missed ? timeline->missed(timeline->context) : NULL;
+
+	return missed ? mt_decode_no_call(recording, missed) : NULL;
 }
 
 struct mt_error *mt_timeline_write(const struct mt_log *log, const struct mt_progress *progress,

@@ -19,7 +19,11 @@ struct mt_timeline {
 	uint32_t coroutine;             /* likewise */
 	bool by_libipt;                 /* likewise */
 	struct mt_decode_files **files; /* as struct mt_decode_options has them */
-	const char *function;   /* only its calls and their callers: output/calls_of.h; NULL: all */
+	const char *function; /* only its calls and their callers: output/calls_of.h; NULL: all */
+	/* Asked with CONTEXT when the sink has all: which function was looked for and not found,
+	 * which is an error (decode/no_call.h); NULL: none.  NULL: it is not asked. */
+	const char *(*missed)(void *context);
+	void *context;
 	bool is_for_statistics; /* side tracks come first, and inlined calls not at all */
 	/* What it would be taken for without being true of samples, "diff compares …": then those
 	 * are refused.  NULL: they will do. */
@@ -29,8 +33,8 @@ struct mt_timeline {
 };
 
 /* Decodes what TIMELINE is of: of a thread, or of all; its calls of a function, or all.  Errors:
- * UNSUPPORTED (of samples, though it needs calls); NOT_FOUND (no such function was called); those
- * of decoding and of the sink. */
+ * UNSUPPORTED (of samples, though it needs calls); mt_decode_no_call()'s; those of decoding and of
+ * the sink. */
 struct mt_error *mt_timeline_decode(const struct mt_log *log, const struct mt_progress *progress,
 				    struct mt_recording *recording,
 				    const struct mt_timeline *timeline, struct mt_slice_sink sink,

@@ -122,7 +122,9 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 				       .tid = what->tid,
 				       .by_threads = true,
 				       .function = what->function,
-				       .is_for_statistics = what->is_for_statistics};
+				       .is_for_statistics = what->is_for_statistics,
+				       .missed = what->missed,
+				       .context = what->context};
 
 	struct mt_recording *recording = NULL;
 	struct mt_decode_stats stats = {0};

@@ -338,7 +338,9 @@ struct mt_live_history {
 	pid_t tid;              /* 0: of all threads */
 	const char *function;   /* only its calls, with their callers; NULL: all.  Lent. */
 	bool is_unfolded;       /* also those that output/fold.h leaves out */
-	bool is_for_statistics; /* decode/timeline.h */
+	bool is_for_statistics; /* decode/timeline.h, as the next two */
+	const char *(*missed)(void *context);
+	void *context;
 };
 /* Of the selected thread, as much as `set mtrace history-size` says. */
 struct mt_live_history mt_live_default_history(const struct mt_live_debugger *debugger);

@@ -279,6 +279,7 @@ struct mt_grep_result mt_grep_result(const struct mt_grep *grep)
 {
 	struct mt_grep_result result = grep->result;
 
+	result.function = mt_pattern_function(grep->pattern);
 	result.problem = mt_pattern_problem(grep->pattern);
 	return result;
 }

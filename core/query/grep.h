@@ -37,10 +37,11 @@ struct mt_grep_call {
 };
 
 struct mt_grep_result {
-	uint64_t matched;    /* with those that are not kept */
-	uint64_t functions;  /* calls of a function of that name */
-	uint64_t unknown;    /* of these: the expression could not be evaluated */
-	const char *problem; /* why, the last time.  Lent. */
+	uint64_t matched;     /* with those that are not kept */
+	uint64_t functions;   /* calls of a function of that name */
+	uint64_t unknown;     /* of these: the expression could not be evaluated */
+	const char *problem;  /* why, the last time.  Lent. */
+	const char *function; /* of that name.  Lent. */
 };
 
 typedef struct mt_error *mt_grep_found(void *context, const struct mt_grep_call *call);

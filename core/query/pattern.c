@@ -153,6 +153,11 @@ struct mt_error *mt_pattern_fits_call(struct mt_pattern *pattern, const struct m
 	return pattern->test ? mt_value_test_call(pattern->test, &call, truth) : NULL;
 }
 
+const char *mt_pattern_function(const struct mt_pattern *pattern)
+{
+	return pattern->function;
+}
+
 const char *mt_pattern_problem(const struct mt_pattern *pattern)
 {
 	return pattern->test ? mt_value_test_problem(pattern->test) : "";

@@ -19,6 +19,8 @@ bool mt_pattern_fits_function(struct mt_pattern *pattern, const struct mt_functi
  * if what was seen is longer than the least.  Errors: NO_MEMORY. */
 struct mt_error *mt_pattern_fits_call(struct mt_pattern *pattern, const struct mt_slice *slice,
 				      const struct mt_slice_end *end, enum mt_value_truth *truth);
+/* As it was asked for, without what is behind it.  Lent. */
+const char *mt_pattern_function(const struct mt_pattern *pattern);
 /* mt_value_test_problem().  Lent. */
 const char *mt_pattern_problem(const struct mt_pattern *pattern);
 

@@ -110,7 +110,7 @@ def test_what_is_not_known(run_mtdb, recorded):
     done = run_mtdb("grep", recorded, "price_of(count > 300)")
     assert done.returncode == 1 and "none of 36 calls fits" in done.stderr
     done = run_mtdb("grep", recorded, "nosuch")
-    assert done.returncode == 1 and "contains no such call: nosuch" in done.stderr
+    assert done.returncode == 1 and 'contains no call of "nosuch"' in done.stderr
     done = run_mtdb("grep", recorded, "*(count == 5)")
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 1 and "it is not known" in done.stderr
 

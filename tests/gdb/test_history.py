@@ -48,5 +48,13 @@ def test_none(history):
     assert 'the recording contains no call of "nosuch"' in history("mtrace history nosuch").errors
 
 
+@pytest.mark.parametrize("command", ["history", "grep", "stats", "explain"])
+def test_what_could_not_be_recorded(gdb, compile, command):
+    program = compile("calls_too_short.c", "-O2")
+    session = gdb(program, "mtrace start", "break next", "run", f"mtrace {command} leaf")
+    assert (f'the recording contains no call of "leaf": the engine calls cannot record leaf of '
+            f'{program} (too short') in session.errors
+
+
 def test_one_word_too_many(history):
     assert '"x" is one word too many' in history("mtrace history 3 price x").errors

@@ -168,7 +168,7 @@ def test_grep(same):
                            "mtrace grep nosuch", "mtrace grep 'factorial(m < 2)'"]))
     lines = [line for line in text.splitlines() if "> factorial(n=" in line]
     assert len(lines) == 2 and all("> factorial(n=1)" in line for line in lines), text
-    assert "contains no such call: nosuch" in text and '"m" was not recorded' in text
+    assert 'contains no call of "nosuch"' in text and '"m" was not recorded' in text
 
 
 def test_explain(gdb, mtdb, compile, tmp_path):
