@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/str.h"
-#include "expr/python_text.h"
 #include "expr/regex.h"
+#include "runtime/python_text.h"
 
 #include <string.h>
 

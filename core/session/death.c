@@ -3,95 +3,53 @@
  * return.  These are triggers that nobody asked for: what the runtime is about to print is read
  * there, as a snapshot's reason, and what led there is taken before the report of all goroutines
  * goes over it. */
-#include "elf/go_version.h"
-#include "session/dying.h"
+#include "runtime/go.h"
+#include "session/private.h"
 
 #include <string.h>
 
-#define MOST_BYTES 1024
-
-/* Of runtime.g, which is in r14, its thread's runtime.m; of that the goroutine that it runs. */
-#define M_OF_G       48
-#define CURRENT_OF_M 192
-
-size_t mt_dying_read(const struct mt_dying *dying, uint64_t address, void *out, size_t size)
+static const struct mt_mapping *program_of(const struct mt_session_thread *thread)
 {
-	return mt_session_target_ops(dying->session)
-	    ->read(dying->session->target, dying->thread->process->pid, address, out, size);
-}
+	const struct mt_space *code = thread->process->code;
+	const struct mt_mapping *mapping = code ? mt_space_find(code, thread->hit_pc) : NULL;
 
-uint64_t mt_dying_word(const struct mt_dying *dying, uint64_t address)
-{
-	uint64_t word = 0;
-
-	return mt_dying_read(dying, address, &word, sizeof(word)) == sizeof(word) ? word : 0;
-}
-
-void mt_dying_append_text(const struct mt_dying *dying, uint64_t address, uint64_t length,
-			  struct mt_str *out)
-{
-	char text[MOST_BYTES];
-	const size_t most = length < sizeof(text) ? (size_t)length : sizeof(text);
-	const size_t got = mt_dying_read(dying, address, text, most);
-
-	/* A reason is one line. */
-	for (size_t i = 0; i < got; i++)
-		if (text[i] == '\n')
-			text[i] = ' ';
-	/* A note's strings end at a NUL. */
-	mt_str_append_bytes(out, text, strnlen(text, got));
-	mt_str_append(out, length > got ? "..." : "");
-}
-
-/* Its number; on the thread's own stack that of the goroutine for which the thread does something
- * there.  0: none. */
-static uint64_t goroutine_of(const struct mt_dying *dying)
-{
-	const unsigned at = dying->thread->process->goid_offset;
-	const uint64_t g = dying->registers.r14;
-	const uint64_t m = mt_dying_word(dying, g + M_OF_G);
-	const uint64_t current = mt_dying_word(dying, m + CURRENT_OF_M);
-
-	if (!at)
-		return 0;
-	const uint64_t id = mt_dying_word(dying, g + at);
-	return !id && current && mt_dying_word(dying, current + M_OF_G) == m
-		   ? mt_dying_word(dying, current + at)
-		   : id;
+	return mapping && mapping->objfile ? mapping : NULL;
 }
 
 /* What is told of the first process: its first reason.  If all goroutines wait for each other, the
  * first one is the program. */
-static void keep(const struct mt_dying *dying, const struct mt_str *reason)
+static void keep(struct mt_session *session, const struct mt_session_thread *thread,
+		 uint64_t goroutine, const struct mt_str *reason)
 {
-	struct mt_session *session = dying->session;
-	const struct mt_session_process *process = dying->thread->process;
-
-	if (session->death || process->pid != session->result.pid || reason->failed)
+	if (session->death || thread->process->pid != session->result.pid || reason->failed)
 		return;
-	uint64_t id = goroutine_of(dying);
-	if (!id && strstr(reason->text, "deadlock"))
-		id = 1;
+	if (!goroutine && strstr(reason->text, "deadlock"))
+		goroutine = 1;
 	session->death = strdup(reason->text);
 	session->result.death = session->death;
-	session->result.death_lwp = dying->thread->lwp;
-	session->result.death_goroutine = id;
+	session->result.death_lwp = thread->lwp;
+	session->result.death_goroutine = goroutine;
 }
 
 struct mt_error *mt_session_read_death(struct mt_session *session,
 				       const struct mt_session_thread *thread,
 				       const struct mt_session_trigger *trigger, struct mt_str *out)
 {
-	struct mt_dying dying = {.session = session, .thread = thread};
+	struct mt_session_here here = {.session = session, .pid = thread->process->pid};
+	const struct mt_go_memory memory = {.read = mt_session_read,
+					    .context = &here,
+					    .program = program_of(thread),
+					    .goid_offset = thread->process->goid_offset};
+	struct user_regs_struct registers;
 
 	mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
-							     &dying.registers));
+							     &registers));
 	if (strcmp(trigger->text, MT_WORDS_PANIC_FUNCTION) == 0) {
-		mt_dying_append_panics(&dying, dying.registers.rax, out);
+		mt_go_append_panics(&memory, registers.rax, out);
 	} else {
 		mt_str_append(out, "fatal error: ");
-		mt_dying_append_text(&dying, dying.registers.rax, dying.registers.rbx, out);
+		mt_go_append_text(&memory, registers.rax, registers.rbx, out);
 	}
-	keep(&dying, out);
+	keep(session, thread, mt_go_goroutine_of(&memory, registers.r14), out);
 	return out->failed ? mt_error_no_memory() : NULL;
 }

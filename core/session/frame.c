@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
+size_t mt_session_read(void *context, uint64_t address, void *buffer, size_t size)
 {
 	const struct mt_session_here *here = context;
 
@@ -72,7 +72,7 @@ static bool get_cfa(void *context, uint64_t *cfa)
 }
 
 static const struct mt_expr_ops ops = {
-    .read = read_memory, .get_register = get_register, .get_cfa = get_cfa};
+    .read = mt_session_read, .get_register = get_register, .get_cfa = get_cfa};
 
 struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
 					 bool at_return)

@@ -9,6 +9,8 @@
 #include "elf/go_version.h"
 #include "elf/header_note.h"
 #include "process/proc.h"
+#include "runtime/go.h"
+#include "runtime/python.h"
 #include "session/private.h"
 
 #include <stdio.h>
@@ -35,12 +37,6 @@ static const struct {
 #define HI  "*(unsigned long *) (" G " + 8)"
 
 enum { ID_BYTES = 128 };
-
-/* Where g.goid lies; 0: not known.  In others types tell. */
-static unsigned offset_of_id(unsigned minor)
-{
-	return minor >= 18 && minor <= 22 ? 152 : minor == 23 || minor == 24 ? 160 : 0;
-}
 
 static bool can_record(const struct mt_session *session)
 {
@@ -75,7 +71,7 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 
 	if (!can_record(session) || !mt_objfile_is_go(objfile))
 		return NULL;
-	process->goid_offset = offset_of_id(mt_objfile_go_minor(objfile));
+	process->goid_offset = mt_go_goid_offset(mt_objfile_go_minor(objfile));
 	mt_array_each (trigger, &session->triggers)
 		is_new &= trigger->words != MT_WORDS_GOROUTINE;
 	for (size_t i = 0; is_new && i < sizeof(names) / sizeof(names[0]); i++)
@@ -96,7 +92,7 @@ bool mt_session_may_have(const struct mt_session_trigger *trigger, struct mt_obj
 	if (!objfile)
 		return false;
 	if (trigger->words >= MT_WORDS_PYTHON)
-		return mt_session_may_have_python(objfile);
+		return mt_python_is_in(objfile);
 	return trigger->words >= MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
 						    : mt_objfile_has_header_note(objfile);
 }

@@ -4,6 +4,7 @@
  * an interpreter of Python goes what that runs.  Nothing of it is ever an error: what cannot be had
  * is left out. */
 #include "expr/expr.h"
+#include "runtime/python.h"
 #include "session/private.h"
 
 #include "base/clock.h"
@@ -36,28 +37,20 @@ static const struct mt_unwind_frame *unwound(const struct at *at)
 	return &at->walk->frames[at - at->walk->at];
 }
 
-static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
-{
-	const struct walk *walk = context;
-
-	return mt_session_target_ops(walk->session)
-	    ->read(walk->session->target, walk->here.pid, address, buffer, size);
-}
-
 static void mend(void *context, struct mt_registers *registers)
 {
-	const struct walk *walk = context;
-	const struct mt_engine_text_ops *text = mt_session_engine_ops(walk->session)->text;
+	const struct mt_session_here *here = context;
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(here->session)->text;
 
 	if (text)
-		text->mend(walk->session->engine, walk->here.lwp, registers);
+		text->mend(here->session->engine, here->lwp, registers);
 }
 
 static size_t read_at(void *context, uint64_t address, void *buffer, size_t size)
 {
 	const struct at *at = context;
 
-	return read_memory(at->walk, address, buffer, size);
+	return mt_session_read(&at->walk->here, address, buffer, size);
 }
 
 /* Vector registers are those of the innermost frame: no callee saves them. */
@@ -129,12 +122,12 @@ static void set_frame(struct walk *walk, size_t index)
 
 static void read_python(struct walk *walk, uint64_t thread_id)
 {
-	struct mt_python_memory memory = {.read = read_memory, .context = walk};
+	struct mt_python_memory memory = {.read = mt_session_read, .context = &walk->here};
 
 	for (size_t i = 0; i < walk->count; i++) {
 		const uint64_t inside = mt_unwind_inside(&walk->frames[i]);
 
-		if (!mt_session_is_python_loop(mt_space_function_at(walk->process->code, inside)))
+		if (!mt_python_is_loop(mt_space_function_at(walk->process->code, inside)))
 			continue;
 		if (mt_session_find_python(walk->session, walk->process, inside, &memory))
 			mt_python_stack_read(&memory, thread_id, SIZE_MAX, &walk->python);
@@ -151,8 +144,10 @@ static struct mt_error *unwind(struct walk *walk)
 	mt_try(mt_session_target_ops(walk->session)
 		   ->get_registers(walk->session->target, walk->here.lwp, &user));
 	const struct mt_registers registers = mt_registers_of(&user);
-	const struct mt_unwind_source source = {
-	    .space = walk->process->code, .read = read_memory, .mend = mend, .context = walk};
+	const struct mt_unwind_source source = {.space = walk->process->code,
+						.read = mt_session_read,
+						.mend = mend,
+						.context = &walk->here};
 	mt_unwind_start(&unwinder, &source, &registers);
 	while (walk->count < MOST_FRAMES && mt_unwind_next(&unwinder, &walk->frames[walk->count])) {
 		set_frame(walk, walk->count);
@@ -170,7 +165,7 @@ static const struct mt_python_loop *loop_in(const struct walk *walk,
 	const uint64_t sp = frame->registers.values[MT_REGISTER_RSP];
 
 	return frame->registers.known >> MT_REGISTER_RSP & 1
-		   ? mt_session_python_loop(&walk->python, sp, frame->cfa)
+		   ? mt_python_loop_in(&walk->python, sp, frame->cfa)
 		   : NULL;
 }
 

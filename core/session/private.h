@@ -7,7 +7,7 @@
 #include "elf/probe.h"
 #include "kernel/event_set.h"
 #include "process/jit_list.h"
-#include "session/python_stack.h"
+#include "runtime/python_stack.h"
 #include "session/session.h"
 #include "session/tracks.h"
 #include "session/trigger_spec.h"
@@ -412,20 +412,17 @@ struct mt_session_here {
 	pid_t pid, lwp;
 	uint64_t pc;
 };
+/* Of the process of CONTEXT, which is one.  Returns how many bytes could be read. */
+size_t mt_session_read(void *context, uint64_t address, void *buffer, size_t size);
 /* HERE is lent to it. */
 struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
 					 bool at_return);
 
 /* python.c */
-/* Of that name is the function in C that runs functions in Python. */
-bool mt_session_is_python_loop(const struct mt_function *function);
 /* The interpreter whose loop has PC.  False: it is none, or of another version, which is said once.
  * Of *OUT `read` and `context` are the caller's. */
 bool mt_session_find_python(struct mt_session *session, const struct mt_session_process *process,
 			    uint64_t pc, struct mt_python_memory *out);
-/* That of a frame on the stack, [LOW, HIGH).  NULL: none. */
-const struct mt_python_loop *mt_session_python_loop(const struct mt_python_stack *stack,
-						    uint64_t low, uint64_t high);
 /* What a loop ran, as a note has it: MT_NOTE_OPEN_CALL in perf/recording_writer.h. */
 void mt_session_append_python(const struct mt_python_stack *stack,
 			      const struct mt_python_loop *loop, struct mt_str *out);
@@ -438,8 +435,6 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 				       struct mt_objfile *objfile, const struct mt_map *map);
 /* What does that, but for where. */
 extern const struct mt_session_trigger mt_session_python_calls;
-/* Whether it is such a file. */
-bool mt_session_may_have_python(struct mt_objfile *objfile);
 /* What is recorded of a call of the loop. */
 struct mt_error *mt_session_parse_python(const struct mt_session_process *process,
 					 const struct mt_expr_frame *frame,

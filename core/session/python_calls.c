@@ -6,6 +6,7 @@
 #include "trace/python_calls.h"
 #include "elf/data_symbol.h"
 #include "process/proc.h"
+#include "runtime/python.h"
 #include "session/private.h"
 
 #include <stdio.h>
@@ -33,13 +34,6 @@ const struct mt_session_trigger mt_session_python_calls = {
     .values = MT_VALUES_ARGUMENTS,
 };
 
-bool mt_session_may_have_python(struct mt_objfile *objfile)
-{
-	struct mt_data_symbol symbol;
-
-	return mt_objfile_find_data_symbol(objfile, "_PyRuntime", &symbol) && !symbol.thread_local;
-}
-
 static struct mt_error *add(struct mt_session *session, struct mt_session_trigger trigger)
 {
 	trigger.spec.location = strdup(trigger.text);
@@ -56,12 +50,13 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
 	static const struct mt_session_trigger end = {
 	    .text = MT_PYTHON_END, .option = OPTION, .words = MT_WORDS_PYTHON_ENDS};
-	struct mt_python_memory memory;
+	struct mt_session_here here = {.session = session, .pid = process->pid};
+	struct mt_python_memory memory = {.read = mt_session_read, .context = &here};
 	uint64_t loop, address;
 	bool is_new = true;
 
 	if (!breaks || !breaks->measures || session->options->no_open_args ||
-	    !mt_session_may_have_python(objfile) ||
+	    !mt_python_is_in(objfile) ||
 	    !mt_objfile_offset_to_address(objfile, map->offset, &address))
 		return NULL;
 	loop = mt_objfile_find_function_symbol(objfile, MT_PYTHON_LOOP);
@@ -136,14 +131,6 @@ static int by_address(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
-{
-	const struct looking *looking = context;
-
-	return mt_session_target_ops(looking->session)
-	    ->read(looking->session->target, looking->process->pid, address, buffer, size);
-}
-
 /* Once each. */
 static struct mt_error *put_text(struct mt_session *session, pid_t pid,
 				 const struct mt_python_text *text)
@@ -178,8 +165,9 @@ static struct mt_error *put_text(struct mt_session *session, pid_t pid,
 
 static struct mt_error *read_codes(struct looking *looking)
 {
-	struct mt_python_memory memory = {.read = read_memory, .context = looking};
 	struct mt_session *session = looking->session;
+	struct mt_session_here here = {.session = session, .pid = looking->process->pid};
+	struct mt_python_memory memory = {.read = mt_session_read, .context = &here};
 	uint64_t last = 0;
 
 	if (!looking->codes.count ||

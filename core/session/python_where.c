@@ -10,19 +10,6 @@
 #define MOST_FUNCTIONS  64u
 #define MOST_TEXT_BYTES 4000u
 
-struct where {
-	struct mt_session *session;
-	const struct mt_session_thread *thread;
-};
-
-static size_t read_memory(void *context, uint64_t address, void *buffer, size_t size)
-{
-	const struct where *where = context;
-
-	return mt_session_target_ops(where->session)
-	    ->read(where->session->target, where->thread->process->pid, address, buffer, size);
-}
-
 static bool is_same(const struct mt_python_frame *a, const struct mt_python_frame *b)
 {
 	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
@@ -52,8 +39,8 @@ struct mt_error *mt_session_put_python_where(struct mt_session *session,
 					     const struct mt_session_thread *thread,
 					     uint64_t time_ns)
 {
-	struct where where = {session, thread};
-	struct mt_python_memory memory = {.read = read_memory, .context = &where};
+	struct mt_session_here here = {.session = session, .pid = thread->process->pid};
+	struct mt_python_memory memory = {.read = mt_session_read, .context = &here};
 	mt_auto(mt_str) struct mt_str text = {0};
 	struct mt_python_stack stack = {0};
 	struct user_regs_struct registers;

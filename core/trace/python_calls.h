@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is recorded where CPython's loop is called, and the names by which it is known: which code
- * object the call begins with, and sums of what that says of itself then (mt_text_hash()).  Objects
- * come and go, and take each other's place: so whoever reads what one says later, by the sums knows
- * if it is what was meant. */
+/* What is recorded where CPython's loop (runtime/python.h) is called, and the names by which it is
+ * known: which code object the call begins with, and sums of what that says of itself then
+ * (mt_text_hash()).  Objects come and go, and take each other's place: so whoever reads what one
+ * says later, by the sums knows if it is what was meant. */
 #ifndef MT_TRACE_PYTHON_CALLS_H
 #define MT_TRACE_PYTHON_CALLS_H
-
-/* The function in C that runs functions in Python, and the one that ends the interpreter. */
-#define MT_PYTHON_LOOP "_PyEval_EvalFrameDefault"
-#define MT_PYTHON_END  "Py_FinalizeEx"
 
 /* Hidden: MT_VALUE_HIDDEN in trace/goroutines.h. */
 #define MT_PYTHON_PREFIX        ".python."

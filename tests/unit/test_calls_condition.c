@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "condition_expressions.h"
 #include "condition_world.h"
-#include "expr/python_text.h"
 #include "expr/regex.h"
+#include "runtime/python_text.h"
 
 #define EXPRESSIONS 6000
 #define CALLS       4 /* of each */

@@ -4,8 +4,8 @@
  * literal has no loop; loops end behind as many bytes as core/expr reads. */
 #include "base/hash.h"
 #include "engine/calls/condition/code.h"
-#include "expr/python_text.h"
 #include "expr/regex.h"
+#include "runtime/python_text.h"
 
 #include <string.h>
 

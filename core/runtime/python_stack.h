@@ -8,8 +8,8 @@
  *
  * Source: CPython 3.11, Include/internal/pycore_frame.h, pycore_runtime.h, Include/cpython/code.h,
  * pystate.h, unicodeobject.h, Objects/locations.md.  The layouts are those of all of 3.11. */
-#ifndef MT_SESSION_PYTHON_STACK_H
-#define MT_SESSION_PYTHON_STACK_H
+#ifndef MT_RUNTIME_PYTHON_STACK_H
+#define MT_RUNTIME_PYTHON_STACK_H
 
 #include "base/arena.h"
 #include "base/array.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A str of CPython 3.11: struct PyASCIIObject, PyCompactUnicodeObject.  Its characters lie behind
  * what it says of itself. */
-#ifndef MT_EXPR_PYTHON_TEXT_H
-#define MT_EXPR_PYTHON_TEXT_H
+#ifndef MT_RUNTIME_PYTHON_TEXT_H
+#define MT_RUNTIME_PYTHON_TEXT_H
 
 #define MT_PYTHON_TEXT_LENGTH     16 /* in characters */
 #define MT_PYTHON_TEXT_STATE      32

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/python_stack.h"
+#include "runtime/python_stack.h"
 
 #include "base/hash.h"
 #include "base/str.h"
-#include "expr/python_text.h"
+#include "runtime/python_text.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * runtime/print.go, internal/abi/type.go. */
 #include "elf/go_table.h"
 #include "elf/go_version.h"
-#include "session/dying.h"
+#include "runtime/go.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,21 +54,12 @@ static const struct layout *layout_of(unsigned minor)
 	return minor < 20 ? &of_18 : minor < 22 ? &of_20 : &of_22;
 }
 
-static const struct mt_mapping *program_of(const struct mt_dying *dying)
-{
-	const struct mt_session_process *process = dying->thread->process;
-	const struct mt_mapping *mapping =
-	    process->code ? mt_space_find(process->code, dying->thread->hit_pc) : NULL;
-
-	return mapping && mapping->objfile ? mapping : NULL;
-}
-
 /* ---- Types ---- */
 
 /* The types' names are at offsets from the beginning of all types. */
-static uint64_t name_of(const struct mt_dying *dying, uint64_t type)
+static uint64_t name_of(const struct mt_go_memory *memory, uint64_t type)
 {
-	const struct mt_mapping *program = program_of(dying);
+	const struct mt_mapping *program = memory->program;
 	const struct layout *layout =
 	    program ? layout_of(mt_objfile_go_minor(program->objfile)) : NULL;
 	const uint64_t module = layout ? mt_go_module(program->objfile) : 0;
@@ -77,9 +68,9 @@ static uint64_t name_of(const struct mt_dying *dying, uint64_t type)
 	if (!module)
 		return 0;
 	const uint64_t bounds = module + program->bias + layout->types;
-	const uint64_t types = mt_dying_word(dying, bounds);
-	return type >= types && type < mt_dying_word(dying, bounds + sizeof(types)) &&
-		       mt_dying_read(dying, type + TYPE_NAME, &offset, sizeof(offset)) ==
+	const uint64_t types = mt_go_word(memory, bounds);
+	return type >= types && type < mt_go_word(memory, bounds + sizeof(types)) &&
+		       memory->read(memory->context, type + TYPE_NAME, &offset, sizeof(offset)) ==
 			   sizeof(offset) &&
 		       offset > 0
 		   ? types + (uint64_t)offset
@@ -87,13 +78,13 @@ static uint64_t name_of(const struct mt_dying *dying, uint64_t type)
 }
 
 /* A name has a byte of flags, its length, 7 bits a byte, and its bytes.  False: there is none. */
-static bool append_type(const struct mt_dying *dying, uint64_t type, struct mt_str *out)
+static bool append_type(const struct mt_go_memory *memory, uint64_t type, struct mt_str *out)
 {
 	uint8_t flags = 0, name[NAME_BYTES + 3];
-	const uint64_t address = name_of(dying, type);
-	const size_t got = address ? mt_dying_read(dying, address, name, sizeof(name)) : 0;
+	const uint64_t address = name_of(memory, type);
+	const size_t got = address ? memory->read(memory->context, address, name, sizeof(name)) : 0;
 
-	if (got < 3 || mt_dying_read(dying, type + TYPE_FLAGS, &flags, 1) != 1)
+	if (got < 3 || memory->read(memory->context, type + TYPE_FLAGS, &flags, 1) != 1)
 		return false;
 	const size_t at = name[1] & 0x80 ? 3 : 2, star = flags & EXTRA_STAR ? 1 : 0;
 	const size_t length = (name[1] & 0x7fu) | (at == 3 ? (size_t)name[2] << 7 : 0);
@@ -108,20 +99,20 @@ static bool append_type(const struct mt_dying *dying, uint64_t type, struct mt_s
 /* ---- Values ---- */
 
 /* Integers have as many bytes as their kind says: int, int8, int16, int32, int64, and so on. */
-static uint64_t integer_at(const struct mt_dying *dying, uint64_t address, unsigned kind)
+static uint64_t integer_at(const struct mt_go_memory *memory, uint64_t address, unsigned kind)
 {
 	static const unsigned char bytes[] = {8, 1, 2, 4, 8};
 	const bool is_signed = kind <= KIND_INT64;
 	const unsigned index = kind - (is_signed ? KIND_INT : KIND_UINT);
 	const unsigned unused = 64 - 8 * (kind == KIND_UINTPTR ? 8 : bytes[index]);
-	const uint64_t shifted = mt_dying_word(dying, address) << unused;
+	const uint64_t shifted = mt_go_word(memory, address) << unused;
 
 	return is_signed ? (uint64_t)((int64_t)shifted >> unused) : shifted >> unused;
 }
 
-static double float_at(const struct mt_dying *dying, uint64_t address, bool is_single)
+static double float_at(const struct mt_go_memory *memory, uint64_t address, bool is_single)
 {
-	const uint64_t word = mt_dying_word(dying, address);
+	const uint64_t word = mt_go_word(memory, address);
 	const uint32_t half = (uint32_t)word;
 	double value;
 	float single;
@@ -148,37 +139,36 @@ static void append_float(double value, struct mt_str *out)
 	}
 }
 
-static void append_complex(const struct mt_dying *dying, uint64_t data, bool is_single,
+static void append_complex(const struct mt_go_memory *memory, uint64_t data, bool is_single,
 			   struct mt_str *out)
 {
 	mt_str_append(out, "(");
-	append_float(float_at(dying, data, is_single), out);
-	append_float(float_at(dying, data + (is_single ? 4 : 8), is_single), out);
+	append_float(float_at(memory, data, is_single), out);
+	append_float(float_at(memory, data + (is_single ? 4 : 8), is_single), out);
 	mt_str_append(out, "i)");
 }
 
-static void append_string(const struct mt_dying *dying, uint64_t data, struct mt_str *out)
+static void append_string(const struct mt_go_memory *memory, uint64_t data, struct mt_str *out)
 {
-	mt_dying_append_text(dying, mt_dying_word(dying, data), mt_dying_word(dying, data + 8),
-			     out);
+	mt_go_append_text(memory, mt_go_word(memory, data), mt_go_word(memory, data + 8), out);
 }
 
 /* False: it is of no type that is printed. */
-static bool append_basic(const struct mt_dying *dying, unsigned kind, uint64_t data,
+static bool append_basic(const struct mt_go_memory *memory, unsigned kind, uint64_t data,
 			 struct mt_str *out)
 {
 	if (kind == KIND_STRING)
-		append_string(dying, data, out);
+		append_string(memory, data, out);
 	else if (kind == KIND_BOOL)
-		mt_str_append(out, mt_dying_word(dying, data) & 1 ? "true" : "false");
+		mt_str_append(out, mt_go_word(memory, data) & 1 ? "true" : "false");
 	else if (kind >= KIND_INT && kind <= KIND_INT64)
-		mt_str_appendf(out, "%" PRId64, (int64_t)integer_at(dying, data, kind));
+		mt_str_appendf(out, "%" PRId64, (int64_t)integer_at(memory, data, kind));
 	else if (kind >= KIND_UINT && kind <= KIND_UINTPTR)
-		mt_str_appendf(out, "%" PRIu64, integer_at(dying, data, kind));
+		mt_str_appendf(out, "%" PRIu64, integer_at(memory, data, kind));
 	else if (kind == KIND_FLOAT32 || kind == KIND_FLOAT64)
-		append_float(float_at(dying, data, kind == KIND_FLOAT32), out);
+		append_float(float_at(memory, data, kind == KIND_FLOAT32), out);
 	else if (kind == KIND_COMPLEX64 || kind == KIND_COMPLEX128)
-		append_complex(dying, data, kind == KIND_COMPLEX64, out);
+		append_complex(memory, data, kind == KIND_COMPLEX64, out);
 	else
 		return false;
 	return true;
@@ -186,7 +176,7 @@ static bool append_basic(const struct mt_dying *dying, unsigned kind, uint64_t d
 
 /* An interface's two words.  The language's own types have no package in their names, and are
  * printed without them. */
-static void append_value(const struct mt_dying *dying, uint64_t type, uint64_t data,
+static void append_value(const struct mt_go_memory *memory, uint64_t type, uint64_t data,
 			 struct mt_str *out)
 {
 	mt_auto(mt_str) struct mt_str name = {0}, value = {0};
@@ -196,9 +186,9 @@ static void append_value(const struct mt_dying *dying, uint64_t type, uint64_t d
 		mt_str_append(out, "nil");
 		return;
 	}
-	mt_dying_read(dying, type + TYPE_KIND, &kind, 1);
-	const bool is_basic = append_basic(dying, kind, data, &value);
-	const bool has_name = append_type(dying, type, &name);
+	memory->read(memory->context, type + TYPE_KIND, &kind, 1);
+	const bool is_basic = append_basic(memory, kind, data, &value);
+	const bool has_name = append_type(memory, type, &name);
 	const bool is_named = has_name && strchr(name.text, '.');
 	const char *quote = kind == KIND_STRING ? "\"" : "";
 	if (!is_basic && has_name)
@@ -217,32 +207,32 @@ static void append_value(const struct mt_dying *dying, uint64_t type, uint64_t d
 
 /* ---- Panics ---- */
 
-static bool flag_at(const struct mt_dying *dying, uint64_t address)
+static bool flag_at(const struct mt_go_memory *memory, uint64_t address)
 {
 	uint8_t flag = 0;
 
-	return mt_dying_read(dying, address, &flag, 1) == 1 && flag;
+	return memory->read(memory->context, address, &flag, 1) == 1 && flag;
 }
 
-void mt_dying_append_panics(const struct mt_dying *dying, uint64_t panic, struct mt_str *out)
+void mt_go_append_panics(const struct mt_go_memory *memory, uint64_t panic, struct mt_str *out)
 {
-	const struct mt_mapping *program = program_of(dying);
+	const struct mt_mapping *program = memory->program;
 	const struct layout *layout =
 	    program ? layout_of(mt_objfile_go_minor(program->objfile)) : NULL;
 	uint64_t panics[MOST_PANICS] = {panic};
 	size_t count = 1;
 
 	for (; layout && count < MOST_PANICS; count++)
-		if (!(panics[count] = mt_dying_word(dying, panics[count - 1] + PANIC_LINK)))
+		if (!(panics[count] = mt_go_word(memory, panics[count - 1] + PANIC_LINK)))
 			break;
 	for (size_t i = count; i-- > 0;) {
 		/* Of runtime.Goexit(), which runs deferred calls, too. */
-		if (layout && flag_at(dying, panics[i] + layout->goexit))
+		if (layout && flag_at(memory, panics[i] + layout->goexit))
 			continue;
 		mt_str_append(out, out->length ? " panic: " : "panic: ");
-		append_value(dying, mt_dying_word(dying, panics[i] + PANIC_ARG),
-			     mt_dying_word(dying, panics[i] + PANIC_ARG + 8), out);
-		if (layout && flag_at(dying, panics[i] + layout->recovered))
+		append_value(memory, mt_go_word(memory, panics[i] + PANIC_ARG),
+			     mt_go_word(memory, panics[i] + PANIC_ARG + 8), out);
+		if (layout && flag_at(memory, panics[i] + layout->recovered))
 			mt_str_append(out, " [recovered]");
 	}
 }
