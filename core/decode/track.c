@@ -113,6 +113,12 @@ static bool event_of_note(const struct mt_decode_run *run, const struct mt_sideb
 		event->detail = MT_GAP_AUX_LOST;
 		return true;
 	}
+	if (note == MT_NOTE_UNWRITTEN) {
+		event->kind = MT_EVENT_GAP;
+		event->from = record->sample.weight;
+		event->detail = MT_GAP_UNWRITTEN;
+		return true;
+	}
 	event->from = record->sample.ip;
 	if (note == MT_NOTE_SIGNAL) {
 		event->kind = MT_EVENT_SIGNAL;

@@ -14,6 +14,8 @@
  * - mtrace:snapshot: WEIGHT = the snapshot's number, of each thread, when its ring was read
  * - mtrace:exit: WEIGHT = the wait status, when a thread ended
  * - mtrace:throttle: IP = a function that is not recorded from here on in this process
+ * - mtrace:unwritten: what the thread did before was recorded, and is lost, since the recorder was
+ *   asked to end and took too long; WEIGHT = bytes
  * - mtrace:off-cpu: WEIGHT = why: the kernel's bits of a task's state (sched_switch, prev_state) or
  *   an enum mt_off_cpu; CPU = which it left
  * - mtrace:on-cpu: CPU = where it runs now
@@ -97,6 +99,7 @@ enum mt_recording_note {
 	MT_NOTE_OPEN_CALL,
 	MT_NOTE_OWN_STACK, /* `address`: right above the thread's own stack, of `weight` bytes at
 			      most */
+	MT_NOTE_UNWRITTEN, /* `weight`: bytes */
 	MT_NOTE_OBJECT,
 	MT_NOTE_OBJECT_GONE,
 	MT_NOTE_PYTHON_TEXT, /* what the sum `address` is of (trace/python_calls.h); raw: a string

@@ -13,7 +13,8 @@ const char *const mt_recording_note_names[MT_NOTE_COUNT] = {
     [MT_NOTE_OPEN_CALL] = "mtrace:open-call",     [MT_NOTE_OWN_STACK] = "mtrace:own-stack",
     [MT_NOTE_OBJECT] = "mtrace:object",           [MT_NOTE_OBJECT_GONE] = "mtrace:object-gone",
     [MT_NOTE_PYTHON_TEXT] = "mtrace:python-text", [MT_NOTE_SPAN] = "mtrace:span",
-    [MT_NOTE_SPAN_END] = "mtrace:span-end",       [MT_NOTE_PYTHON_AT] = "mtrace:python-at",
+    [MT_NOTE_UNWRITTEN] = "mtrace:unwritten",     [MT_NOTE_SPAN_END] = "mtrace:span-end",
+    [MT_NOTE_PYTHON_AT] = "mtrace:python-at",
 };
 
 const char *mt_writer_event_name(enum mt_writer_event event)

@@ -82,6 +82,7 @@ enum mt_gap_cause {
 	MT_GAP_EVENTS_LOST, /* PERF_RECORD_LOST: sideband is missing */
 	MT_GAP_COLLISION,   /* PERF_RECORD_AUX, COLLISION: somebody else used the PMU */
 	MT_GAP_PARTIAL,     /* PERF_RECORD_AUX, PARTIAL */
+	MT_GAP_UNWRITTEN,   /* it was copied, and not written any more */
 	MT_GAP_CAUSES
 };
 

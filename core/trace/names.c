@@ -13,7 +13,8 @@
 	X(MT_GAP_BAD_TRACE, "the trace is inconsistent here")                                      \
 	X(MT_GAP_EVENTS_LOST, "the kernel dropped events")                                         \
 	X(MT_GAP_COLLISION, "another tracer used the hardware")                                    \
-	X(MT_GAP_PARTIAL, "the trace is only partial")
+	X(MT_GAP_PARTIAL, "the trace is only partial")                                             \
+	X(MT_GAP_UNWRITTEN, "the recorder was asked to end")
 
 #define CAUSE_TEXT(cause, text) [cause] = text,
 #define CAUSE_NAME(cause, text) [cause] = "[lost: " text "]",

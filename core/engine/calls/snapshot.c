@@ -5,22 +5,29 @@
  *
  * Before a thread's events stand the frames that were open when its ring began to be filled; where
  * it has lost events since, those that are open now stand behind them instead, and else the ones
- * of them that do not report. */
+ * of them that do not report.
+ *
+ * What is copied is nowhere else once threads have begun anew: a request to end that comes while it
+ * is written waits for that, so long; then the rest is lost, and told as that. */
 #include "engine/calls/private.h"
 
+#include "base/clock.h"
 #include "process/proc.h"
 
 #include <string.h>
 
 #define BATCH 1024
 /* A thread that goes round its ring while it is copied. */
-#define MOST_TRIES 8
+#define MOST_TRIES  8
+#define PATIENCE_NS 3000000000u
 
 struct snapshot {
 	struct mt_calls_engine *engine;
 	uint32_t number;
 	bool whole; /* of all threads */
 	uint64_t tsc;
+	uint64_t asked_ns; /* when it was first seen that somebody waits for its end; 0: not yet */
+	bool is_cut;       /* nothing is written any more */
 	mt_calls_histories histories;
 };
 
@@ -250,10 +257,28 @@ static void put_before_return(const struct mt_calls_engine *engine, struct mt_ev
 	*end = moved;
 }
 
-static struct mt_error *put_events(const struct mt_calls_engine *engine,
+/* Whoever debugs can ask again for all that is there.  Errors: INTERRUPTED. */
+static struct mt_error *go_on(struct snapshot *snapshot, uint64_t done)
+{
+	const struct mt_engine_options *options = &snapshot->engine->options;
+	struct mt_error *error = mt_progress_step(options->progress, "copying the rings", done, 0);
+
+	if (!error || options->live)
+		return error;
+	if (!snapshot->asked_ns)
+		snapshot->asked_ns = mt_clock_monotonic_ns();
+	snapshot->is_cut = mt_clock_monotonic_ns() - snapshot->asked_ns > PATIENCE_NS;
+	if (snapshot->is_cut)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+static struct mt_error *put_events(struct snapshot *snapshot,
 				   const struct mt_calls_history *history,
 				   struct mt_recording_writer *writer)
 {
+	const struct mt_calls_engine *engine = snapshot->engine;
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
 	struct mt_event calls[BATCH + MT_RING_LINE_EVENTS];
 	const struct mt_calls_module *module = NULL;
@@ -274,7 +299,7 @@ static struct mt_error *put_events(const struct mt_calls_engine *engine,
 		}
 		if (count < BATCH && !at_end)
 			continue;
-		mt_try(mt_progress_step(engine->options.progress, "copying the rings", all, 0));
+		mt_try(go_on(snapshot, all));
 		/* A return's result may come next. */
 		size_t left = at_end ? 0 : 1;
 		all += count - left;
@@ -335,14 +360,11 @@ static struct mt_error *put_own_stack(const struct mt_calls_history *history, ui
 	return history->own_stack ? mt_recording_writer_put(writer, &note) : NULL;
 }
 
-static struct mt_error *put_history(const struct mt_calls_engine *engine,
-				    const struct mt_calls_history *history,
-				    struct mt_recording_writer *writer)
+static struct mt_error *put_whole(struct snapshot *snapshot, const struct mt_calls_history *history,
+				  uint64_t begin_ns, uint64_t end_ns,
+				  struct mt_recording_writer *writer)
 {
-	const struct mt_time_conversion *conversion = &engine->options.conversion;
-	uint64_t begin_ns = mt_tsc_to_ns(conversion, history->anchors.items[0].first);
-	uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->anchors)->last);
-	bool lost = mt_ring_bytes_lost(&history->view);
+	const bool lost = mt_ring_bytes_lost(&history->view);
 
 	mt_try(put_own_stack(history, begin_ns, writer));
 	/* Events at the time of the snapshot before are in that one. */
@@ -351,11 +373,36 @@ static struct mt_error *put_history(const struct mt_calls_engine *engine,
 				  writer));
 	else if (history->view.begin)
 		mt_try(put_loss(history, begin_ns + 1, writer));
-	mt_try(put_events(engine, history, writer));
+	mt_try(put_events(snapshot, history, writer));
 	/* What is open in a forked child was, but for what it says, open at its birth, too. */
 	return put_frames(history, &history->frames,
 			  lost || history->forked ? history->frames.count : history->unreported,
 			  end_ns, writer);
+}
+
+static struct mt_error *put_history(struct snapshot *snapshot,
+				    const struct mt_calls_history *history,
+				    struct mt_recording_writer *writer)
+{
+	const struct mt_time_conversion *conversion = &snapshot->engine->options.conversion;
+	const uint64_t begin_ns = mt_tsc_to_ns(conversion, history->anchors.items[0].first);
+	const uint64_t end_ns = mt_tsc_to_ns(conversion, mt_array_last(&history->anchors)->last);
+	struct mt_error *error =
+	    snapshot->is_cut ? NULL : put_whole(snapshot, history, begin_ns, end_ns, writer);
+
+	if (!snapshot->is_cut)
+		return error;
+	mt_error_destroy(error);
+	const struct mt_sideband unwritten = {
+	    .time_ns = end_ns,
+	    .kind = MT_SIDEBAND_SAMPLE,
+	    .pid = history->pid,
+	    .tid = history->lwp,
+	    .cpu = -1,
+	    .sample = {.event = MT_NOTE_UNWRITTEN, .weight = mt_ring_bytes_left(&history->view)},
+	};
+	mt_try(mt_recording_writer_put(writer, &unwritten));
+	return put_frames(history, &history->frames, history->frames.count, end_ns, writer);
 }
 
 static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
@@ -369,11 +416,12 @@ static struct mt_error *copy_rings(struct snapshot *snapshot, pid_t lwp)
 	return NULL;
 }
 
-static struct mt_error *put_ended(struct mt_calls_engine *engine,
-				  struct mt_recording_writer *writer)
+static struct mt_error *put_ended(struct snapshot *snapshot, struct mt_recording_writer *writer)
 {
+	struct mt_calls_engine *engine = snapshot->engine;
+
 	mt_array_each (history, &engine->ended)
-		mt_try(put_history(engine, history, writer));
+		mt_try(put_history(snapshot, history, writer));
 	if (engine->forgotten)
 		mt_log(engine->options.log, MT_LOG_WARNING,
 		       "many threads ended: kept the last calls of %zu, none of %u",
@@ -387,15 +435,19 @@ static struct mt_error *put_ended(struct mt_calls_engine *engine,
 
 static struct mt_error *put_all(struct snapshot *snapshot, struct mt_recording_writer *writer)
 {
-	mt_try(put_ended(snapshot->engine, writer));
+	mt_try(put_ended(snapshot, writer));
 	mt_try(mt_calls_put_throttled(snapshot->engine, writer));
 	mt_try(mt_calls_put_values(snapshot->engine, writer));
 	mt_array_each (history, &snapshot->histories) {
-		mt_try(put_history(snapshot->engine, history, writer));
+		mt_try(put_history(snapshot, history, writer));
 		mt_try(mt_engine_put_snapshot(
 		    writer, history->pid, history->lwp, history->pc, snapshot->number,
 		    mt_tsc_to_ns(&snapshot->engine->options.conversion, history->tsc)));
 	}
+	if (snapshot->is_cut)
+		mt_log(snapshot->engine->options.log, MT_LOG_WARNING,
+		       "a part of snapshot %u was not written, since it was asked to end",
+		       snapshot->number);
 	return NULL;
 }
 
