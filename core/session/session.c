@@ -106,14 +106,26 @@ static struct mt_error *collect(struct mt_session *session, int patience_ms)
 	return NULL;
 }
 
-/* All that happened by now. */
+static bool is_interrupted(const struct mt_error *error)
+{
+	return error && mt_error_code(error) == MT_ERROR_INTERRUPTED;
+}
+
+/* All that happened by now.  Who heard of a request to end while one stop was handled has heard it
+ * for that alone: the others may have signals to deliver. */
 static struct mt_error *take_all(struct mt_session *session, int patience_ms)
 {
 	struct mt_error *error = collect(session, patience_ms);
 
 	session->taking = true;
-	for (size_t i = 0; !error && i < session->stops.count; i++)
-		error = mt_session_take(session, &session->stops.items[i]);
+	for (size_t i = 0; (!error || is_interrupted(error)) && i < session->stops.count; i++) {
+		struct mt_error *own = mt_session_take(session, &session->stops.items[i]);
+
+		if (!own)
+			continue;
+		mt_error_destroy(error);
+		error = own;
+	}
 	session->taking = false;
 	return error;
 }
@@ -480,8 +492,7 @@ struct mt_error *mt_session_run(struct mt_session *session)
 			return NULL;
 		}
 		/* Planning heard of a request before we did, which comes with the next turn. */
-		if (error && (session->attached || session->result.ended) &&
-		    mt_error_code(error) == MT_ERROR_INTERRUPTED) {
+		if ((session->attached || session->result.ended) && is_interrupted(error)) {
 			mt_error_destroy(error);
 			continue;
 		}
