@@ -5,7 +5,7 @@
 _mtdb_options() { # COMMAND
 	local record='--engine= --output= --format= --record= --size= --space= --trigger= --watch= --events=
 		--counter= --timestamps=
-		--modules= --functions= --no-functions= --throttle --args= --returns= --no-open-args --pending --follow-forks --ready-fd=
+		--modules= --functions= --no-functions= --throttle --args= --returns= --no-open-args --python-calls --pending --follow-forks --ready-fd=
 		--resolution= --kernel --filter= --per-cpu --full-execution --no-return-compression
 		--ptwrite --power-events --frequency= --stack='
 	case $1 in

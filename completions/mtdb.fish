@@ -57,6 +57,7 @@ complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l stack -x -d 'sample:
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l args -x -d 'calls: record the arguments of this function'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l returns -x -d 'calls: record what this function returns'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l no-open-args -d 'calls: do not read the arguments of open calls at a crash'
+complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l python-calls -d 'calls: record all calls of functions in Python'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l pending -d 'Let triggers wait for libraries that come later'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l follow-forks -d 'Record child processes too'
 complete -c mtdb -n '__mtdb_in run; or __mtdb_in attach' -l ready-fd -x -d 'Write a line there once recording has begun'

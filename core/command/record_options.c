@@ -30,6 +30,7 @@ void mt_record_options_init(struct mt_record_options *record)
 	    {"args", 0, POPT_ARG_ARGV, &record->session.arguments, 0, NULL, NULL},
 	    {"returns", 0, POPT_ARG_ARGV, &record->session.results, 0, NULL, NULL},
 	    {"no-open-args", 0, POPT_ARG_NONE, &record->no_open_args, 0, NULL, NULL},
+	    {"python-calls", 0, POPT_ARG_NONE, &record->python_calls, 0, NULL, NULL},
 	    {"pending", 0, POPT_ARG_NONE, &record->pending, 0, NULL, NULL},
 	    {"watch", 0, POPT_ARG_ARGV, &record->session.watches, 0, NULL, NULL},
 	    {"events", 0, POPT_ARG_ARGV, &record->session.events, 0, NULL, NULL},
@@ -126,6 +127,11 @@ struct mt_error *mt_record_options_apply(struct mt_record_options *record)
 	engine->follow_forks = record->follow_forks;
 	record->session.pending = record->pending;
 	record->session.no_open_args = record->no_open_args;
+	record->session.python_calls = record->python_calls;
+	if (record->python_calls && record->no_open_args)
+		return mt_error_new(MT_ERROR_USAGE,
+				    "--python-calls and --no-open-args exclude each other: nothing "
+				    "of Python is read with that");
 	mt_try(mt_sample_options_apply(&record->sample, &engine->sample));
 	return mt_pt_options_apply(&record->pt, &engine->pt);
 }

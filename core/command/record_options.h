@@ -8,14 +8,14 @@
 #include "command/sample_options.h"
 #include "session/session.h"
 
-#define MT_RECORD_OPTIONS_TABLE 26
+#define MT_RECORD_OPTIONS_TABLE 27
 
 struct mt_record_options {
 	struct mt_session_options session; /* what was given, once it is applied */
 	char *output, *format;
 	char *size, *space, *stamps, *ready_fd;
 	char *throttle; /* points to this struct: not given; NULL: given without a value */
-	int follow_forks, pending, no_open_args;
+	int follow_forks, pending, no_open_args, python_calls;
 	struct mt_pt_options pt;
 	struct mt_sample_options sample;
 	int ready; /* its file descriptor; -1: none */
@@ -32,10 +32,10 @@ struct mt_record_options {
 #define MT_RECORD_OPTIONS_WORDS                                                                    \
 	"--engine=ENGINE", "--output=FILE", "--format=FORMAT", "--record=FILE", "--size=SIZE",     \
 	    "--space=SIZE", "--trigger=LOCATION", "--args=FUNCTION", "--returns=FUNCTION",         \
-	    "--no-open-args", "--pending", "--watch=PLACE", "--events=KINDS", "--counter=NAME",    \
-	    "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB", "--no-functions=GLOB",     \
-	    "--throttle", "--follow-forks", "--ready-fd=NUMBER", MT_PT_OPTIONS_WORDS,              \
-	    MT_SAMPLE_OPTIONS_WORDS
+	    "--no-open-args", "--python-calls", "--pending", "--watch=PLACE", "--events=KINDS",    \
+	    "--counter=NAME", "--timestamps=WHICH", "--modules=GLOB", "--functions=GLOB",          \
+	    "--no-functions=GLOB", "--throttle", "--follow-forks", "--ready-fd=NUMBER",            \
+	    MT_PT_OPTIONS_WORDS, MT_SAMPLE_OPTIONS_WORDS
 #define MT_RECORD_OPTIONS_HELP                                                                      \
 	"  -o, --output=FILE       write the timeline to FILE (default: trace.fxt; \"-\" is\n"      \
 	"                          standard output)\n"                                              \
@@ -61,6 +61,8 @@ struct mt_record_options {
 	"                          like the next one\n"                                             \
 	"  --returns=FUNCTION      calls: record what each call of FUNCTION returns\n"              \
 	"  --no-open-args          calls: do not read arguments of open calls at a crash\n"         \
+	"  --python-calls          calls: record all calls of functions in Python, also those\n"    \
+	"                          that Python makes (CPython 3.11; they use more stack)\n"         \
 	"  --pending               let triggers wait for libraries, and for programs, that come\n"  \
 	"                          later (default: a place that is not there is an error)\n"        \
 	"  --watch=PLACE           take a snapshot when ADDRESS, SYMBOL or SYMBOL+OFFSET is\n"      \

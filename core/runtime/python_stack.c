@@ -13,7 +13,6 @@
 #define INTERPRETER_THREADS  16
 #define INTERPRETER_RUNTIME  40
 #define THREAD_NEXT          8
-#define THREAD_INTERPRETER   16
 #define THREAD_LOOP          56
 #define THREAD_ID            152
 #define THREAD_BYTES         160
@@ -36,13 +35,12 @@
 #define BYTES_START 32
 
 /* Of a sound interpreter there are no more, or they are not worth the time. */
-#define MOST_INTERPRETERS 64
-#define MOST_THREADS      4096
-#define MOST_LOOPS        1024
-#define MOST_FRAMES       8192
-#define MOST_LENGTH       (64u << 20) /* of what is read in parts */
-#define MOST_CHARACTERS   512
-#define MOST_BYTES        (32u << 20)
+#define MOST_THREADS    4096
+#define MOST_LOOPS      1024
+#define MOST_FRAMES     8192
+#define MOST_LENGTH     (64u << 20) /* of what is read in parts */
+#define MOST_CHARACTERS 512
+#define MOST_BYTES      (32u << 20)
 
 struct reading {
 	const struct mt_python_memory *memory;
@@ -295,11 +293,25 @@ static bool read_thread(struct reading *reading, uint64_t interpreter, uint64_t 
 	uint8_t object[THREAD_BYTES];
 
 	if (!read_bytes(reading, at, object, sizeof(object)) ||
-	    word_in(object, THREAD_INTERPRETER) != interpreter)
+	    word_in(object, MT_PYTHON_THREAD_INTERPRETER_AT) != interpreter)
 		return false;
 	*next = word_in(object, THREAD_NEXT);
 	return word_in(object, THREAD_ID) != thread_id ||
 	       read_loops(reading, word_in(object, THREAD_LOOP));
+}
+
+size_t mt_python_interpreters(const struct mt_python_memory *memory,
+			      uint64_t out[MT_PYTHON_MOST_INTERPRETERS])
+{
+	struct reading reading = {.memory = memory, .bytes_left = MOST_BYTES};
+	uint64_t at = word_at(&reading, memory->runtime + RUNTIME_INTERPRETERS);
+	size_t count = 0;
+
+	for (; at && count < MT_PYTHON_MOST_INTERPRETERS &&
+	       word_at(&reading, at + INTERPRETER_RUNTIME) == memory->runtime;
+	     at = word_at(&reading, at + INTERPRETER_NEXT))
+		out[count++] = at;
+	return count;
 }
 
 void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id, size_t most,
@@ -312,17 +324,16 @@ void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread
 	    .bytes_left = MOST_BYTES,
 	    .frames_left = most < MOST_FRAMES ? most : MOST_FRAMES,
 	};
-	uint64_t interpreter = word_at(&reading, memory->runtime + RUNTIME_INTERPRETERS);
+	uint64_t interpreters[MT_PYTHON_MOST_INTERPRETERS];
+	const size_t count = mt_python_interpreters(memory, interpreters);
 	size_t threads = 0;
 
-	for (size_t i = 0; interpreter && i < MOST_INTERPRETERS; i++) {
-		if (word_at(&reading, interpreter + INTERPRETER_RUNTIME) != memory->runtime)
-			return;
-		uint64_t at = word_at(&reading, interpreter + INTERPRETER_THREADS);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = word_at(&reading, interpreters[i] + INTERPRETER_THREADS);
+
 		while (at && threads++ < MOST_THREADS &&
-		       read_thread(&reading, interpreter, at, thread_id, &at))
+		       read_thread(&reading, interpreters[i], at, thread_id, &at))
 			;
-		interpreter = word_at(&reading, interpreter + INTERPRETER_NEXT);
 	}
 }
 

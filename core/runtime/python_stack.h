@@ -23,6 +23,17 @@
 #define MT_PYTHON_CODE_LINE_AT  72
 #define MT_PYTHON_CODE_FILE_AT  112
 #define MT_PYTHON_CODE_NAME_AT  128
+/* In PyThreadState its interpreter, how many calls it may still begin, and how many it might; in
+ * PyInterpreterState the size of new threads' stacks (0: the system's), and the frame evaluator
+ * (NULL: none). */
+#define MT_PYTHON_THREAD_INTERPRETER_AT    16
+#define MT_PYTHON_THREAD_LEFT_AT           32
+#define MT_PYTHON_THREAD_LIMIT_AT          36
+#define MT_PYTHON_INTERPRETER_STACK_AT     32
+#define MT_PYTHON_INTERPRETER_EVALUATOR_AT 1424
+
+/* Of a sound process there are no more, or they are not worth the time. */
+#define MT_PYTHON_MOST_INTERPRETERS 64
 
 /* The memory of the interpreter's process. */
 struct mt_python_memory {
@@ -74,6 +85,9 @@ static inline bool mt_python_is_known(uint64_t version)
 	return version >> 16 == 0x030b;
 }
 
+/* Where the PyInterpreterState of each interpreter lies.  Returns how many. */
+size_t mt_python_interpreters(const struct mt_python_memory *memory,
+			      uint64_t out[MT_PYTHON_MOST_INTERPRETERS]);
 /* THREAD_ID: pthread_self() there, which is the FS base.  MOST: of its innermost functions. */
 void mt_python_stack_read(const struct mt_python_memory *memory, uint64_t thread_id, size_t most,
 			  struct mt_python_stack *out);

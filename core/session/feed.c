@@ -83,7 +83,10 @@ struct mt_error *mt_session_record_missed(struct mt_session *session, pid_t lwp)
 struct mt_error *mt_session_clean(struct mt_session *session, pid_t parent, pid_t child)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+	const struct mt_session_process *process = mt_session_find_process(session, parent);
 
+	if (process)
+		mt_session_clear_evaluators(session, process, child);
 	return text ? text->clean(session->engine, parent, child) : NULL;
 }
 

@@ -102,6 +102,7 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
 	uint64_t python_loop; /* CPython's, whose calls are recorded; 0: it has none */
+	bool is_python_deep;  /* it recursed too deep for a frame evaluator: python_inline.c */
 	UT_hash_handle hh;
 };
 
@@ -164,6 +165,7 @@ struct mt_session {
 	uint64_t left_out;   /* snapshots for which there was no room */
 	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
 	bool python_is_told; /* that a version of it is not known */
+	bool has_evaluators; /* an interpreter came that can have a frame evaluator */
 	struct mt_session_python_text *python_texts; /* that the recording has */
 	uint64_t end_ns;                 /* when an attached process is let go; 0: not by time */
 	uint64_t request_ns;             /* when the user asked for a snapshot; 0: not */
@@ -448,6 +450,20 @@ struct mt_error *mt_session_put_python_where(struct mt_session *session,
 					     const struct mt_session_thread *thread,
 					     uint64_t time_ns);
 void mt_session_forget_python(struct mt_session *session);
+
+/* python_inline.c */
+/* A file with an interpreter of Python was mapped: if that is wanted, those that are there have a
+ * frame evaluator from now on, and others will have one when they come.  Errors: the target's;
+ * NO_MEMORY. */
+struct mt_error *mt_session_set_evaluators(struct mt_session *session,
+					   struct mt_session_process *process,
+					   struct mt_objfile *objfile);
+/* A thread is at the loop: its interpreter has none, or it recurses too deep for that. */
+struct mt_error *mt_session_check_evaluators(struct mt_session *session,
+					     struct mt_session_process *process, uint32_t trigger);
+/* PID, which is PROCESS or has a copy of its memory, is let go: they have none, as before. */
+void mt_session_clear_evaluators(struct mt_session *session,
+				 const struct mt_session_process *process, pid_t pid);
 
 /* open_calls.c */
 /* The functions in Python that are open in LWP, which stands still, for the snapshot of that

@@ -78,9 +78,11 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	process->python_loop = loop;
 	mt_array_each (trigger, &session->triggers)
 		is_new &= trigger->words != MT_WORDS_PYTHON;
+	if (is_new && !session->options->engine.live)
+		mt_try(add(session, mt_session_python_calls));
+	mt_try(mt_session_set_evaluators(session, process, objfile));
 	if (!is_new || session->options->engine.live)
 		return NULL;
-	mt_try(add(session, mt_session_python_calls));
 	/* Where a thread may stop, children of vfork() are kept: who embeds Python in a debugger,
 	 * as GDB does, traces its own. */
 	return process->entry - map->start < map->end - map->start ? add(session, end) : NULL;

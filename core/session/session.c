@@ -514,6 +514,9 @@ struct mt_error *mt_session_finish(struct mt_session *session, struct mt_recordi
 							       : "the trigger",
 			       session->triggers.items[i].text);
 	mt_session_tell_problems(session);
+	if (session->options->python_calls && !session->has_evaluators && !session->python_is_told)
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "--python-calls: no interpreter of CPython 3.11 came");
 	if (session->left_out)
 		mt_log(session->options->engine.log, MT_LOG_WARNING,
 		       "%llu snapshots were not taken, for lack of space",

@@ -27,6 +27,8 @@ struct mt_session_options {
 	const char *const *arguments; /* "FUNCTION" or "FUNCTION(NAME, …)": the same */
 	const char *const *results;   /* "FUNCTION": the same */
 	bool no_open_args;            /* those of the calls that a crash leaves open are not read */
+	/* Functions in Python that Python calls are recorded, too: python_inline.c. */
+	bool python_calls;
 	bool pending; /* triggers may be in libraries that come later, and in later programs */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */

@@ -128,6 +128,11 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 			mt_try(mt_session_put_python(session));
 			continue;
 		}
+		if (trigger->words == MT_WORDS_PYTHON_EVALUATOR) {
+			mt_try(
+			    mt_session_check_evaluators(session, thread->process, site->trigger));
+			continue;
+		}
 		if (trigger->mark) {
 			mt_try(mt_session_put_mark(session, thread, trigger, news));
 			continue;
@@ -260,9 +265,12 @@ static struct mt_error *follow_child(struct mt_session *session, struct mt_sessi
 bool mt_session_clear(struct mt_session *session, pid_t pid)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+	const struct mt_session_process *process = mt_session_find_process(session, pid);
 	struct mt_error *error = NULL;
 	bool keep = false;
 
+	if (process)
+		mt_session_clear_evaluators(session, process, pid);
 	if (text)
 		error = text->let_go(session->engine, pid, &keep);
 	if (error && mt_error_code(error) != MT_ERROR_GONE && !mt_proc_is_dying(pid))
@@ -283,6 +291,15 @@ struct mt_error *mt_session_leave(struct mt_session *session, pid_t pid)
 	if (process)
 		mt_session_remove_process(session, process);
 	return is_free ? mt_target_detach(session->target, pid) : mt_session_go_on(session, pid, 0);
+}
+
+static struct mt_error *let_child_go(struct mt_session *session,
+				     const struct mt_session_thread *parent,
+				     const struct mt_stop *stop)
+{
+	if (stop->kind == MT_STOP_FORK)
+		mt_session_clear_evaluators(session, parent->process, stop->child);
+	return mt_session_leave(session, stop->child);
 }
 
 static struct mt_error *let_go(struct mt_session *session, struct mt_session_process *process,
@@ -359,6 +376,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->loader = 0;
 	mt_session_forget_objects(process);
 	process->python_loop = 0;
+	process->is_python_deep = false;
 	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));
@@ -471,7 +489,7 @@ static struct mt_error *on_thread_stop(struct mt_session *session, struct mt_ses
 		if (session->options->engine.follow_forks)
 			mt_try(follow_child(session, thread, stop, news));
 		else
-			mt_try(mt_session_leave(session, stop->child));
+			mt_try(let_child_go(session, thread, stop));
 		return mt_session_go_on(session, stop->lwp, 0);
 	case MT_STOP_EXEC:
 		return on_exec(session, thread, stop, news);

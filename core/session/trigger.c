@@ -68,6 +68,11 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 {
 	const struct mt_engine_ops *engine = mt_session_engine_ops(session);
 
+	if (session->options->python_calls && !(engine->breaks && engine->breaks->measures))
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "the engine %s does not record calls in Python (--engine calls "
+				    "does)",
+				    engine->name);
 	mt_array_each (trigger, &session->triggers) {
 		mt_auto(mt_str) struct mt_str name = {0};
 

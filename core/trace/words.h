@@ -20,7 +20,9 @@ enum mt_words {
 	MT_WORDS_DEATH, /* why it dies: a trigger, too */
 	/* Nor are these: CPython's loop is called (trace/python_calls.h), */
 	MT_WORDS_PYTHON,
-	MT_WORDS_PYTHON_ENDS, /* and the interpreter ends: a trigger that takes no snapshot */
+	/* and triggers that take no snapshot: the interpreter ends, or has no frame evaluator. */
+	MT_WORDS_PYTHON_ENDS,
+	MT_WORDS_PYTHON_EVALUATOR,
 };
 
 /* A snapshot that the program asked for, by its reason, wherever it is shown. */
