@@ -34,10 +34,14 @@ const struct mt_session_trigger mt_session_python_calls = {
     .values = MT_VALUES_ARGUMENTS,
 };
 
+/* With a condition it is a runtime's to the engine, to which no child of vfork() comes: who embeds
+ * Python in a debugger, as GDB does, traces its own. */
 static struct mt_error *add(struct mt_session *session, struct mt_session_trigger trigger)
 {
 	trigger.spec.location = strdup(trigger.text);
-	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
+	trigger.spec.condition = trigger.values ? NULL : strdup("1");
+	if (trigger.spec.location && (trigger.values || trigger.spec.condition) &&
+	    !mt_array_push(&session->triggers, trigger))
 		return NULL;
 	mt_session_trigger_deinit(&trigger);
 	return mt_error_no_memory();
@@ -83,9 +87,7 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	mt_try(mt_session_set_evaluators(session, process, objfile));
 	if (!is_new || session->options->engine.live)
 		return NULL;
-	/* Where a thread may stop, children of vfork() are kept: who embeds Python in a debugger,
-	 * as GDB does, traces its own. */
-	return process->entry - map->start < map->end - map->start ? add(session, end) : NULL;
+	return add(session, end);
 }
 
 static struct mt_error *parse_text(const struct mt_session_process *process,

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from pythons import PYTHON, counts_in, slices_in
+from pythons import INCLUDE, LIBRARY, PYTHON, counts_in, slices_in
 
 from conftest import FIXTURES
 
@@ -49,6 +49,18 @@ def test_code_that_is_gone(record):
             and key[0] != "<module>"}
     assert set(made) <= set(counts)
     assert all(count <= counts[key] for key, count in made.items())
+
+
+def test_names_of_who_embeds_it(compile, run_mtdb, tmp_path):
+    """They are read before its end, too, after which they are gone."""
+    if not os.path.exists(LIBRARY):
+        pytest.skip(f"{LIBRARY} is missing (package libpython3.11-dev)")
+    program = compile("python_ends.c", "-O1", INCLUDE, LIBRARY)
+    done = run_mtdb("run", "--engine", "calls", "--functions=_PyEval_EvalFrameDefault", "-o",
+                    tmp_path / "x.txt", program,
+                    "def key(n): return -n\nprint(sorted(range(9), key=key)[0])")
+    assert (done.returncode, done.stdout) == (0, "8\n"), done.stderr
+    assert slices_in((tmp_path / "x.txt").read_text())["key", "<string>", "1"] == 9
 
 
 def test_who_embeds_it_traces_a_child_of_its_own(need, run_mtdb, tmp_path):
