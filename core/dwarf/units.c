@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/units.h"
 
+#include "elf/inflate.h"
 #include "elf/section.h"
 
 #include <dwarf.h>
@@ -122,14 +123,26 @@ static void make_disjoint(struct mt_dwarf *dwarf)
 	dwarf->range_count = kept;
 }
 
-static Elf *elf_with_dwarf(struct mt_objfile *objfile)
+static bool has_info(Elf *elf)
 {
-	struct mt_section section;
+	struct mt_section section = {0};
+
+	while (mt_section_next(elf, &section))
+		if (strcmp(section.name, ".debug_info") == 0)
+			return true;
+	return false;
+}
+
+static void begin(struct mt_dwarf *dwarf, struct mt_objfile *objfile)
+{
+	const struct mt_elf_file *file;
 
 	mt_objfile_seek_debug(objfile);
-	return objfile->debug.elf && mt_section_find(objfile->debug.elf, ".debug_info", &section)
-		   ? objfile->debug.elf
-		   : objfile->main.elf;
+	file =
+	    objfile->debug.elf && has_info(objfile->debug.elf) ? &objfile->debug : &objfile->main;
+	if (mt_inflate_debug(file, &dwarf->inflated))
+		file = &dwarf->inflated;
+	dwarf->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 }
 
 static size_t budget_for(Elf *elf)
@@ -155,6 +168,7 @@ static void destroy(void *data)
 	mt_inline_names_destroy(dwarf->inline_names);
 	if (dwarf->dwarf)
 		dwarf_end(dwarf->dwarf);
+	mt_elf_file_close(&dwarf->inflated);
 	free(dwarf->units);
 	free(dwarf->ranges);
 	free(dwarf);
@@ -169,7 +183,7 @@ struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
 	dwarf = calloc(1, sizeof(*dwarf));
 	if (!dwarf)
 		return NULL;
-	dwarf->dwarf = dwarf_begin_elf(elf_with_dwarf(objfile), DWARF_C_READ, NULL);
+	begin(dwarf, objfile);
 	dwarf->budget = dwarf->dwarf ? budget_for(dwarf_getelf(dwarf->dwarf)) : 0;
 	if (dwarf->dwarf && add_units(dwarf, objfile)) {
 		destroy(dwarf);

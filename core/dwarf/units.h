@@ -33,7 +33,8 @@ struct mt_unit_range {
 struct mt_inline_names;
 
 struct mt_dwarf {
-	Dwarf *dwarf; /* NULL: no DWARF */
+	Dwarf *dwarf;                /* NULL: no DWARF */
+	struct mt_elf_file inflated; /* its file, where that was compressed; else not open */
 	struct mt_unit *units;
 	size_t unit_count;
 	size_t unit_capacity;

@@ -119,18 +119,26 @@ struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out)
 	return begin(out, elf_begin(out->fd, ELF_C_READ, NULL));
 }
 
-struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
+struct mt_error *mt_elf_file_take_memory(const char *name, void *bytes, size_t size,
 					 struct mt_elf_file *out)
 {
-	*out = (struct mt_elf_file){.fd = -1, .path = strdup(name), .bytes = malloc(size + 1)};
+	*out = (struct mt_elf_file){.fd = -1, .path = strdup(name), .bytes = bytes};
 	if (!out->path || !out->bytes) {
 		mt_elf_file_close(out);
 		return mt_error_no_memory();
 	}
-	if (size)
-		memcpy(out->bytes, bytes, size);
 	elf_version(EV_CURRENT);
 	return begin(out, elf_memory(out->bytes, size));
+}
+
+struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
+					 struct mt_elf_file *out)
+{
+	void *copy = malloc(size + 1);
+
+	if (copy && size)
+		memcpy(copy, bytes, size);
+	return mt_elf_file_take_memory(name, copy, size, out);
 }
 
 void mt_elf_file_close(struct mt_elf_file *file)

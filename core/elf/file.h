@@ -28,6 +28,9 @@ struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out);
 /* BYTES are copied. */
 struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
 					 struct mt_elf_file *out);
+/* BYTES, of malloc(), are taken over, also after an error; NULL is an error. */
+struct mt_error *mt_elf_file_take_memory(const char *name, void *bytes, size_t size,
+					 struct mt_elf_file *out);
 /* Whether the segments lie in the file.  Those of a separate debug file need not.  Errors: FORMAT.
  */
 struct mt_error *mt_elf_file_check_segments(const struct mt_elf_file *file);
