@@ -68,14 +68,18 @@ static size_t find_event(struct mt_recording *recording, const struct mt_cursor 
 	return bytes;
 }
 
-/* The same of a sample that begins with its id. */
-static inline size_t find_known(const struct mt_recording *recording, const struct mt_call_ids *ids,
-				uint64_t id, enum mt_perf_call *event)
+static inline bool is_current(const struct mt_recording *recording, const struct mt_call_ids *ids)
+{
+	return ids->attrs == recording->attrs.count && ids->ids == recording->ids.count;
+}
+
+/* The same of a sample that begins with its id, where the ids are current. */
+static inline size_t find_known(const struct mt_call_ids *ids, uint64_t id,
+				enum mt_perf_call *event)
 {
 	const size_t at = id % (sizeof(ids->known) / sizeof(ids->known[0]));
 
-	if (ids->known[at].id != id || ids->attrs != recording->attrs.count ||
-	    ids->ids != recording->ids.count)
+	if (ids->known[at].id != id)
 		return 0;
 	*event = (enum mt_perf_call)ids->known[at].event;
 	return ids->known[at].sample_bytes;
@@ -93,7 +97,7 @@ static void note_known(const struct mt_recording *recording, struct mt_call_ids 
 	/* As mt_sample_event() finds the id. */
 	if (!(first->sample_type & PERF_SAMPLE_IDENTIFIER) || recording->attrs.count == 1 || !id)
 		return;
-	if (ids->attrs != recording->attrs.count || ids->ids != recording->ids.count)
+	if (!is_current(recording, ids))
 		*ids = (struct mt_call_ids){.attrs = recording->attrs.count,
 					    .ids = recording->ids.count};
 	ids->known[at].id = id;
@@ -184,21 +188,24 @@ size_t mt_recording_take_calls(struct mt_recording *recording, uint64_t offset,
 	struct mt_call_stream *stream = recording->last_call_stream;
 	struct mt_call_run *run =
 	    stream && stream->runs.count ? mt_array_last(&stream->runs) : NULL;
+	const struct mt_call_ids *ids = &recording->call_ids;
 	const size_t one = run ? run->sample_bytes : 0;
 	struct mt_perf_call_sample sample;
 	enum mt_perf_call event;
+	uint64_t times = 0;
 	size_t taken = 0;
 
-	if (!one || run->offset + run->count * one != offset)
+	if (!one || run->offset + run->count * one != offset || !is_current(recording, ids))
 		return 0;
 	for (; size - taken >= one; taken += one) {
 		memcpy(&sample, bytes + taken, MT_PERF_CALL_SAMPLE_BYTES_1);
 		if (sample.header.type != PERF_RECORD_SAMPLE || sample.header.size != one ||
 		    sample.tid != stream->thread.tid || sample.pid != stream->thread.pid ||
-		    find_known(recording, &recording->call_ids, sample.id, &event) != one)
+		    find_known(ids, sample.id, &event) != one)
 			break;
-		recording->info.has_time |= sample.time != 0;
+		times |= sample.time;
 	}
+	recording->info.has_time |= times != 0;
 	run->count += taken / one;
 	stream->thread.events += taken / one;
 	return taken;
@@ -283,27 +290,48 @@ static struct mt_error *fill(struct mt_recording_calls *calls)
 	return NULL;
 }
 
-static inline struct mt_error *next_sample(struct mt_recording_calls *calls, struct mt_event *out)
+static struct mt_error *find_unknown(struct mt_recording_calls *calls,
+				     const struct mt_perf_call_sample *sample,
+				     enum mt_perf_call *event)
 {
-	const uint8_t *bytes = calls->window + calls->next++ * calls->sample_bytes;
-	struct mt_perf_call_sample sample;
-	enum mt_perf_call event;
+	struct mt_cursor body =
+	    mt_cursor_over(&sample->id, calls->sample_bytes - sizeof(sample->header));
+	const size_t size = find_event(calls->recording, &body, event);
 
-	/* Of a known size each: one that is not costs as much as all the rest. */
-	memcpy(&sample, bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
-	sample.weight = 0;
-	if (calls->sample_bytes == sizeof(sample))
-		memcpy(&sample.weight, bytes + MT_PERF_CALL_SAMPLE_BYTES_1, sizeof(sample.weight));
-	if (!find_known(calls->recording, &calls->ids, sample.id, &event)) {
-		struct mt_cursor body =
-		    mt_cursor_over(&sample.id, calls->sample_bytes - sizeof(sample.header));
-		const size_t size = find_event(calls->recording, &body, &event);
+	if (!size)
+		return mt_recording_garbled(calls->recording, 0, "a call event");
+	note_known(calls->recording, &calls->ids, &body, size, *event);
+	return NULL;
+}
 
-		if (!size)
-			return mt_recording_garbled(calls->recording, 0, "a call event");
-		note_known(calls->recording, &calls->ids, &body, size, event);
+/* As many as there are in the window, CAPACITY at the most. */
+static struct mt_error *next_samples(struct mt_recording_calls *calls, struct mt_event *out,
+				     size_t capacity, size_t *count)
+{
+	const size_t left = calls->count - calls->next, size = calls->sample_bytes;
+	const uint8_t *bytes = calls->window + calls->next * size;
+	const bool has_weight = size == sizeof(struct mt_perf_call_sample);
+	bool are_current = is_current(calls->recording, &calls->ids);
+
+	*count = left < capacity ? left : capacity;
+	calls->next += *count;
+	for (size_t i = 0; i < *count; i++, bytes += size) {
+		struct mt_perf_call_sample sample;
+		enum mt_perf_call event = MT_PERF_CALL;
+
+		/* Of a known size each: one that is not costs as much as all the rest. */
+		memcpy(&sample, bytes, MT_PERF_CALL_SAMPLE_BYTES_1);
+		sample.weight = 0;
+		if (has_weight)
+			memcpy(&sample.weight, bytes + MT_PERF_CALL_SAMPLE_BYTES_1,
+			       sizeof(sample.weight));
+		if (!are_current || !find_known(&calls->ids, sample.id, &event)) {
+			mt_try(find_unknown(calls, &sample, &event));
+			are_current = is_current(calls->recording, &calls->ids);
+		}
+		out[i] =
+		    mt_perf_call_event(event, sample.time, sample.addr, sample.ip, sample.weight);
 	}
-	*out = mt_perf_call_event(event, sample.time, sample.addr, sample.ip, sample.weight);
 	return NULL;
 }
 
@@ -312,16 +340,17 @@ struct mt_error *mt_recording_calls_next(struct mt_recording_calls *calls, struc
 {
 	*count = 0;
 	while (*count < capacity) {
-		if (calls->unpacker.left) {
-			const size_t more = mt_call_unpacker_next(&calls->unpacker, out + *count,
-								  capacity - *count);
+		size_t more = 0;
 
+		if (calls->unpacker.left) {
+			more = mt_call_unpacker_next(&calls->unpacker, out + *count,
+						     capacity - *count);
 			if (!more)
 				return mt_recording_garbled(calls->recording, 0, "call events");
 			*count += more;
 		} else if (calls->next < calls->count) {
-			mt_try(next_sample(calls, &out[*count]));
-			++*count;
+			mt_try(next_samples(calls, out + *count, capacity - *count, &more));
+			*count += more;
 		} else if (calls->run < calls->stream->runs.count) {
 			mt_try(fill(calls));
 		} else {
