@@ -2,6 +2,7 @@
 /* Reading the log: from packed records to the sink's begins and ends. */
 #include "trace/segment_log_format.h"
 
+#include <endian.h>
 #include <string.h>
 
 enum { WINDOW_SIZE = 1 << 16 };
@@ -19,13 +20,13 @@ struct reader {
 	struct mt_slice slice; /* that begins; what no record has stays zeroed */
 };
 
-static struct mt_error *refill(struct reader *r)
+static struct mt_error *read_more(struct reader *r)
 {
 	struct mt_segment_log *log = r->log;
 	size_t left = (size_t)(r->end - r->at), spilled = 0;
 	uint64_t more = mt_log_size(log) - r->position;
 
-	if (more == 0 || left >= MT_LOG_RECORD_MAX)
+	if (more == 0)
 		return NULL;
 	if (left)
 		memmove(r->window, r->at, left);
@@ -47,27 +48,32 @@ static struct mt_error *refill(struct reader *r)
 	return NULL;
 }
 
-static uint64_t get_time(struct reader *r)
+/* So that a whole record can be read, unless none is left. */
+static inline struct mt_error *refill(struct reader *r)
 {
-	uint64_t delta = 0;
-	unsigned int shift = 0;
-	uint8_t byte;
+	return (size_t)(r->end - r->at) < MT_LOG_RECORD_MAX ? read_more(r) : NULL;
+}
 
-	do {
-		byte = *r->at++;
-		delta |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
+static inline uint64_t get_time(struct reader *r)
+{
+	const uint8_t *at = r->at;
+	uint64_t delta = *at & 0x7f;
+
+	for (unsigned int shift = 7; *at++ & 0x80; shift += 7)
+		delta |= (uint64_t)(*at & 0x7f) << shift;
+	r->at = at;
 	r->time_ns += delta;
 	return r->time_ns;
 }
 
 static size_t get_number(struct reader *r)
 {
-	size_t number = r->at[0] | (size_t)r->at[1] << 8 | (size_t)r->at[2] << 16;
+	uint32_t number;
 
+	/* With the tag before it, as it was written. */
+	memcpy(&number, r->at - 1, sizeof(number));
 	r->at += 3;
-	return number;
+	return le32toh(number) >> 8;
 }
 
 static void get_bytes(struct reader *r, void *bytes, size_t count)
@@ -119,12 +125,20 @@ static struct mt_error *define(struct reader *r)
 	return NULL;
 }
 
+static struct mt_error *replay_instant(struct reader *r)
+{
+	const uint64_t time_ns = get_time(r);
+	struct mt_instant instant;
+
+	get_bytes(r, &instant, sizeof(instant));
+	instant.time_ns = time_ns;
+	return r->sink->ops->instant(r->sink->self, &instant);
+}
+
 static struct mt_error *replay_record(struct reader *r)
 {
 	uint8_t tag = *r->at++;
 	struct mt_log_late_text late;
-	struct mt_instant instant;
-	uint64_t time_ns;
 
 	switch (tag & MT_LOG_KIND_MASK) {
 	case MT_LOG_BEGIN:
@@ -132,10 +146,7 @@ static struct mt_error *replay_record(struct reader *r)
 	case MT_LOG_END:
 		return replay_end(r, get_time(r), tag >> MT_LOG_FLAGS_SHIFT);
 	case MT_LOG_INSTANT:
-		time_ns = get_time(r);
-		get_bytes(r, &instant, sizeof(instant));
-		instant.time_ns = time_ns;
-		return r->sink->ops->instant(r->sink->self, &instant);
+		return replay_instant(r);
 	case MT_LOG_TEXT:
 		get_bytes(r, &r->text, sizeof(r->text));
 		return NULL;
@@ -176,15 +187,16 @@ static struct mt_error *replay_all(struct reader *r, const struct mt_replay *rep
 
 	mt_try(sink->ops->thread(sink->self, replay->thread));
 	mt_try(sink->ops->segment_begin(sink->self, &replay->segment));
-	for (bool has_roots = false;;) {
+	mt_try(refill(r));
+	while (r->at < r->end && is_early(r, replay)) {
+		r->at++;
+		mt_try(replay_instant(r));
 		mt_try(refill(r));
-		if (!has_roots && (r->at >= r->end || !is_early(r, replay))) {
-			has_roots = true;
-			mt_try(begin_roots(r, replay));
-		}
-		if (r->at >= r->end)
-			break;
+	}
+	mt_try(begin_roots(r, replay));
+	while (r->at < r->end) {
 		mt_try(replay_record(r));
+		mt_try(refill(r));
 	}
 	while (r->depth > 0)
 		mt_try(replay_end(r, replay->segment.end_ns, MT_SLICE_END_OPEN));
