@@ -353,6 +353,9 @@ struct mt_error *mt_session_forget_code(struct mt_session *session,
 	for (size_t i = process->probes.count; i-- > 0;)
 		if (is_gone(process, gone, process->probes.items[i].address))
 			process->probes.items[i] = process->probes.items[--process->probes.count];
+	for (size_t i = process->watch_sites.count; i-- > 0;)
+		if (is_gone(process, gone, process->watch_sites.items[i].code))
+			mt_try(mt_session_forget_watch(session, process, i));
 	/* What is there of it will be added, since it is new. */
 	return process->code ? mt_space_remove(process->code, gone->start, gone->end) : NULL;
 }

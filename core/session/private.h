@@ -39,6 +39,7 @@ struct mt_session_site {
 /* Where a watchpoint lies in a process. */
 struct mt_session_watch_site {
 	uint32_t watch; /* its index */
+	uint64_t code;  /* where the mapping begins whose file has the variable; 0: of no file */
 	struct mt_breakpoint breakpoint;
 	uint64_t value; /* that was seen last */
 };
@@ -282,6 +283,10 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 /* A new thread has the process's watchpoints too.  Errors: mt_perf_event_open()'s. */
 struct mt_error *mt_session_watch_thread(struct mt_session *session,
 					 struct mt_session_thread *thread);
+/* The variable of a site of the process's, by its index, is not there any more: no thread has an
+ * event for it.  Errors: those of mt_session_watch_thread() and mt_session_take_hits(). */
+struct mt_error *mt_session_forget_watch(struct mt_session *session,
+					 struct mt_session_process *process, size_t index);
 /* A thread stands still: what it hit goes into the recording, with a snapshot. */
 struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_session_thread *thread,
 				      const struct mt_stop *stop,
@@ -511,8 +516,8 @@ struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, co
 void mt_session_tell_problems(const struct mt_session *session);
 /* All that is known of the process's code. */
 void mt_session_forget_sites(struct mt_session_process *process);
-/* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY.
- */
+/* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY;
+ * those of mt_session_forget_watch(). */
 struct mt_error *mt_session_forget_code(struct mt_session *session,
 					struct mt_session_process *process,
 					const struct mt_session_map *gone);

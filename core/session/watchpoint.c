@@ -104,7 +104,8 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 {
 	for (uint32_t i = 0; i < session->watches.count; i++) {
 		struct mt_watch_spec *watch = &session->watches.items[i];
-		struct mt_session_watch_site site = {.watch = i};
+		struct mt_session_watch_site site = {
+		    .watch = i, .code = watch->symbol && mapping ? mapping->start : 0};
 		bool found;
 
 		if (is_placed(process, i))
@@ -128,6 +129,36 @@ struct mt_error *mt_session_find_watches(struct mt_session *session,
 			if (thread->process == process)
 				mt_try(open_site(session, thread, &site));
 	}
+	return NULL;
+}
+
+static struct mt_error *stop_watching(struct mt_session *session, struct mt_session_thread *thread)
+{
+	const struct mt_stop stop = {.kind = MT_STOP_NONE};
+	const struct mt_engine_news news = {0};
+
+	if (!thread->watched.members.count)
+		return NULL;
+	if (!session->leaving)
+		mt_try(mt_session_take_hits(session, thread, &stop, &news));
+	mt_event_set_deinit(&thread->watched);
+	return NULL;
+}
+
+struct mt_error *mt_session_forget_watch(struct mt_session *session,
+					 struct mt_session_process *process, size_t index)
+{
+	struct mt_session_thread *thread, *next;
+
+	HASH_ITER (hh, session->threads, thread, next)
+		if (thread->process == process)
+			mt_try(stop_watching(session, thread));
+	process->watch_sites.items[index] = *mt_array_last(&process->watch_sites);
+	process->watch_sites.count--;
+	/* The events of a thread share the first one's ring, so that none of them ends alone. */
+	HASH_ITER (hh, session->threads, thread, next)
+		if (thread->process == process)
+			mt_try(mt_session_watch_thread(session, thread));
 	return NULL;
 }
 

@@ -98,6 +98,19 @@ def test_variables(compile, run, tmp_path, engine, between, condition):
     check(tmp_path / "x.fxt", counts, counts["beta"])
 
 
+@pytest.mark.parametrize("between", [[], ["+"]], ids=["there", "elsewhere"])
+def test_watched_variables(compile, run, tmp_path, between):
+    """What is watched is that of the library that is there now, and its value, and nothing else."""
+    program, libraries, _ = build_all(compile, "three")
+    run("calls", "--watch=calls", "--watch=more_calls", "--", program,
+        *between, *libraries)
+    hits = [one for one in fxt.read(tmp_path / "x.fxt").instants() if "values" in one.args]
+    pads = [*PADDING.values()] * 4
+    assert [(one.name, one.args["values"]) for one in hits] == [
+        pair for pad in pads[:10] for pair in
+        [("calls", f"value = {pad + 1}, was {pad}"), ("more_calls", f"value = {pad + 2}, was {pad + 1}")]]
+
+
 @pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda words: words[1])
 def test_attached(words, mtdb, tmp_path, trigger):
     program, libraries, counts = words
