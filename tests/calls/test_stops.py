@@ -48,6 +48,28 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
+SLEEPS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *rest(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	for (int i = argc < 2 ? 0 : atoi(argv[1]); i > 0; i--)
+		if (pthread_create(&thread, NULL, rest, NULL))
+			return 1;
+	puts("ready");
+	fflush(stdout);
+	rest(NULL);
+}
+"""
 LIBRARIES = 30
 
 
@@ -88,6 +110,24 @@ def test_libraries_take_no_stops_of_their_own(compile, calls_of, tmp_path):
 
     # Two lines for each call that is made by itself: as it is left, one for each room.
     assert stops(*copies) - stops() < 3 * LIBRARIES
+
+
+def test_many_threads_are_not_stopped_more_often_than_few(compile, calls_of, tmp_path):
+    """As it is left: the memory of their rings grows with them, and so does what one stop takes."""
+    program = compile(write(tmp_path, SLEEPS), "-O1", "-pthread")
+
+    def stops_of_one(threads):
+        with subprocess.Popen([program, str(threads - 1)], text=True, stdout=subprocess.PIPE) as child:
+            try:
+                assert child.stdout.readline() == "ready\n"
+                lines = calls_of("ptrace", "attach", "-e", "calls", "--for=10ms", "-o", tmp_path / "out.json",
+                                 str(child.pid))
+            finally:
+                child.kill()
+        return sum("PTRACE_INTERRUPT" in line for line in lines) / threads
+
+    few, many = stops_of_one(16), stops_of_one(160)
+    assert many < few * 1.2, (few, many)
 
 
 def test_who_blocks_the_signal_is_looked_for_more_often(compile, calls_of, tmp_path):

@@ -22,6 +22,8 @@
 #define MOST_PRIVATE (2ull << 20)
 #define MOST_SHARED  (16ull << 20)
 #define MOST_CALLS   64u
+/* To stop so many takes as long as that. */
+#define MOST_THREADS 16u
 #define PAGE         4096ull
 
 struct range {
@@ -307,13 +309,25 @@ static struct mt_error *collect(struct leaving *leaving)
 	return failed ? mt_error_no_memory() : NULL;
 }
 
+/* Of a stop of all threads: it takes no longer than to stop them does. */
+static double most_work(const struct leaving *leaving)
+{
+	double threads = 0;
+
+	for (const struct mt_calls_thread *thread = leaving->engine->threads; thread;
+	     thread = thread->hh.next)
+		threads += thread->space == leaving->space;
+	return threads > MOST_THREADS ? threads / MOST_THREADS : 1;
+}
+
 /* The next calls to make at one stop: how many. */
 static size_t next_part(struct leaving *leaving, struct mt_system_call *calls)
 {
-	double work = 0; /* of a stop's */
+	const double most = most_work(leaving);
+	double work = 0; /* in what one stop allows where threads are few */
 	size_t count = 0;
 
-	while (leaving->ranges.count && work < 1 && count < MOST_CALLS) {
+	while (leaving->ranges.count && work < most && count < MOST_CALLS) {
 		struct range *range = mt_array_last(&leaving->ranges);
 		uint64_t bytes = range->end - range->start;
 
