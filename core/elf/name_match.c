@@ -245,11 +245,21 @@ static bool is_meant(const char *name, const char *wanted)
 	       fnmatch(wanted, name, 0) == 0;
 }
 
+/* "Store.load" is meant by "load", and so is "outer.<locals>.load". */
+static bool is_meant_in_python(const char *name, const char *wanted)
+{
+	while ((name = strchr(name, '.')))
+		if (strcmp(++name, wanted) == 0)
+			return true;
+	return false;
+}
+
 bool mt_function_matches(const struct mt_function *function, const char *wanted)
 {
 	mt_auto(mt_str) struct mt_str whole = {0};
 
-	if (is_meant(function->name, wanted))
+	if (is_meant(function->name, wanted) ||
+	    (function->kind == MT_FUNCTION_PYTHON && is_meant_in_python(function->name, wanted)))
 		return true;
 	if (!(function->flags & MT_FUNCTION_COLD))
 		return false;

@@ -127,7 +127,8 @@ bool mt_objfile_is_ifunc(struct mt_objfile *objfile, uint64_t address, const cha
  * without its template arguments, without the namespaces in front. */
 bool mt_name_matches(const char *name, const char *wanted);
 /* Whether a function is what they mean by WANTED, which may be a glob; its part for unlikely cases
- * ("f.cold") is the function. */
+ * ("f.cold") is the function.  Of one in Python all that stands in front of a dot may be left out.
+ */
 bool mt_function_matches(const struct mt_function *function, const char *wanted);
 /* How much of a name stands before its parameters, and (of LENGTH) before the arguments of the
  * template that it names last. */

@@ -113,6 +113,23 @@ static void test_clones(void **state)
 		assert_int_equal(mt_name_without_clone(clones[i].name), clones[i].length);
 }
 
+static void test_functions_in_python(void **state)
+{
+	struct mt_function function = {.kind = MT_FUNCTION_PYTHON,
+				       .name = "Store.make.<locals>.load"};
+
+	(void)state;
+	assert_true(mt_function_matches(&function, "load"));
+	assert_true(mt_function_matches(&function, "make.<locals>.load"));
+	assert_true(mt_function_matches(&function, "Store.make.<locals>.load"));
+	assert_true(mt_function_matches(&function, "Store.*"));
+	assert_false(mt_function_matches(&function, "oad"));
+	assert_false(mt_function_matches(&function, "Store"));
+	assert_false(mt_function_matches(&function, "Store.make"));
+	function.kind = MT_FUNCTION_SYMBOL;
+	assert_false(mt_function_matches(&function, "load"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +137,7 @@ int main(void)
 	    cmocka_unit_test(test_cold_parts),
 	    cmocka_unit_test(test_matches),
 	    cmocka_unit_test(test_does_not_match),
+	    cmocka_unit_test(test_functions_in_python),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
