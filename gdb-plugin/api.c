@@ -10,7 +10,7 @@
 #include "trigger_type.h"
 
 const char mt_api_start_doc[] =
-    "start(engine=None, size=None, timestamps=None, threads=None)\n--\n\n"
+    "start(engine=None, size=None, timestamps=None, threads=None, python_calls=False)\n--\n\n"
     "Start recording, now or when the program runs, like the command \"mtrace start\".";
 const char mt_api_stop_doc[] = "stop()\n--\n\nStop recording.";
 const char mt_api_snapshot_doc[] = "snapshot(path=None)\n--\n\n"
@@ -31,14 +31,17 @@ const char mt_api_triggers_doc[] = "triggers()\n--\n\n"
 PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords)
 {
 	mt_auto(mt_hold) struct mt_hold outer = mt_hold_begin(MT_HOLD_CALL);
-	static char *names[] = {(char *)"engine", (char *)"size", (char *)"timestamps",
-				(char *)"threads", NULL};
+	static char *names[] = {(char *)"engine",  (char *)"size",         (char *)"timestamps",
+				(char *)"threads", (char *)"python_calls", NULL};
 	struct mt_live_start options = {0};
+	int python_calls = 0;
 
 	(void)module;
-	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzzz", names, &options.engine,
-					 &options.size, &options.stamps, &options.threads))
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "|zzzzp", names, &options.engine,
+					 &options.size, &options.stamps, &options.threads,
+					 &python_calls))
 		return NULL;
+	options.python_calls = python_calls;
 	return mt_py_answer(mt_live_start(mt_gdb_debugger(), &options));
 }
 

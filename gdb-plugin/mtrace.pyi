@@ -85,7 +85,8 @@ class Trigger:
         """Delete it."""
 
 def start(engine: Optional[str] = None, size: Optional[str] = None,
-          timestamps: Optional[str] = None, threads: Optional[str] = None) -> None:
+          timestamps: Optional[str] = None, threads: Optional[str] = None,
+          python_calls: bool = False) -> None:
     """Start recording, now or when the program runs, like the command "mtrace start"."""
 
 def stop() -> None:

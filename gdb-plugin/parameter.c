@@ -86,6 +86,17 @@ static struct parameter parameters[MT_LIVE_SETTINGS] = {
 	    .shown = "Recorded in addition to calls: \"%s\".",
 	    .check = check_events,
 	},
+    [MT_LIVE_PYTHON_CALLS] =
+	{
+	    .name = "python-calls",
+	    .kind = "PARAM_BOOLEAN",
+	    .set_doc = "Set whether mtrace records calls that Python makes of functions in Python.",
+	    .show_doc =
+		"Show whether mtrace records calls that Python makes of functions in Python.",
+	    .doc = "CPython 3.11 makes each of them a call in C then, which is slower and takes "
+		   "stack.\nIt holds for what is recorded from the next start on.",
+	    .shown = "Calls that Python makes of functions in Python are recorded: %s.",
+	},
     [MT_LIVE_OUTPUT] =
 	{
 	    .name = "output",

@@ -48,9 +48,9 @@ static struct mt_error *take_options(int argc, char **argv, const struct option 
 	return NULL;
 }
 
-static const char *const start_options[] = {"-engine auto|calls|pt|sample", "-size SIZE",
-					    "-threads all|current", "-timestamps sampled|full",
-					    NULL};
+static const char *const start_options[] = {
+    "-engine auto|calls|pt|sample", "-size SIZE",    "-threads all|current",
+    "-timestamps sampled|full",     "-python-calls", NULL};
 
 static struct mt_error *start(struct mt_command_context *context, int argc, char **argv)
 {
@@ -60,6 +60,7 @@ static struct mt_error *start(struct mt_command_context *context, int argc, char
 				       {"-size", &options.size, NULL},
 				       {"-threads", &options.threads, NULL},
 				       {"-timestamps", &options.stamps, NULL},
+				       {"-python-calls", NULL, &options.python_calls},
 				       {NULL, NULL, NULL}};
 	int first = 1;
 
@@ -80,7 +81,7 @@ const struct mt_command mt_command_start = {
     .name = "start",
     .summary = "Record the program's function calls",
     .usage = "[-engine ENGINE] [-size SIZE] [-threads all|current] "
-	     "[-timestamps sampled|full]",
+	     "[-timestamps sampled|full] [-python-calls]",
     .help =
 	"Before \"run\", recording begins with the program's first instruction; while it is\n"
 	"stopped, when it goes on.  Each thread has a ring of its own, which holds its last "
@@ -92,7 +93,9 @@ const struct mt_command mt_command_start = {
 	"                      set mtrace buffer-size)\n"
 	"  -threads WHICH      all, or current: the selected one, before \"run\" the first\n"
 	"  -timestamps WHICH   sampled or full (default: sampled; in GDB, set mtrace\n"
-	"                      timestamps)\n",
+	"                      timestamps)\n"
+	"  -python-calls       all calls of functions in Python, also those that Python makes\n"
+	"                      (CPython 3.11; in GDB, set mtrace python-calls)\n",
     .options = start_options,
     .where = MT_COMMAND_IN_DEBUGGER,
     .group = "COMMAND_RUNNING",

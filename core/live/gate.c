@@ -466,6 +466,10 @@ static void pass(struct mt_live_debugger *debugger, struct mt_live *live,
 	moved(debugger, live);
 	if (passed->error || !passed->trigger)
 		return;
+	if (passed->trigger->is_own && passed->trigger->spec.condition) {
+		passed->error = mt_session_check_python(live->session, live->pid);
+		return;
+	}
 	passed->error = mt_live_take(debugger, passed->trigger, &hit, &passed->stops);
 	if (!passed->error && passed->stops)
 		passed->error = mt_session_gate_hold(live->session, live->pid, &gate->gate);

@@ -178,9 +178,9 @@ struct mt_error *mt_live_show(struct mt_live *live, struct mt_live_alone *alone)
 /* ---- start, stop ---- */
 
 const char *const mt_live_defaults[MT_LIVE_SETTINGS] = {
-    [MT_LIVE_ENGINE] = "auto", [MT_LIVE_BUFFER_SIZE] = "4M",      [MT_LIVE_TIMESTAMPS] = "sampled",
-    [MT_LIVE_EVENTS] = "",     [MT_LIVE_OUTPUT] = "trace-%n.fxt", [MT_LIVE_ON_CRASH] = "on",
-    [MT_LIVE_ON_EXIT] = "off", [MT_LIVE_HISTORY_SIZE] = "25",
+    [MT_LIVE_ENGINE] = "auto",      [MT_LIVE_BUFFER_SIZE] = "4M", [MT_LIVE_TIMESTAMPS] = "sampled",
+    [MT_LIVE_PYTHON_CALLS] = "off", [MT_LIVE_EVENTS] = "",        [MT_LIVE_OUTPUT] = "trace-%n.fxt",
+    [MT_LIVE_ON_CRASH] = "on",      [MT_LIVE_ON_EXIT] = "off",    [MT_LIVE_HISTORY_SIZE] = "25",
 };
 
 char *mt_live_setting(const struct mt_live_debugger *debugger, enum mt_live_setting which)
@@ -232,12 +232,14 @@ static struct mt_error *configure(const struct mt_live_debugger *debugger,
 	mt_auto(text) char *name = option_or_setting(debugger, start->engine, MT_LIVE_ENGINE);
 	mt_auto(text) char *size = option_or_setting(debugger, start->size, MT_LIVE_BUFFER_SIZE);
 	mt_auto(text) char *stamps = option_or_setting(debugger, start->stamps, MT_LIVE_TIMESTAMPS);
+	mt_auto(text) char *python = mt_live_setting(debugger, MT_LIVE_PYTHON_CALLS);
 	const char *threads = start->threads ? start->threads : "all", *engine = NULL;
 	struct mt_session_options options = {
 	    .engine = {.log = debugger->log, .progress = debugger->progress}};
 
-	if (!name || !size || !stamps)
+	if (!name || !size || !stamps || !python)
 		return mt_error_no_memory();
+	options.python_calls = start->python_calls || strcmp(python, "on") == 0;
 	mt_try(check_engine(debugger, name, &engine));
 	mt_try(mt_parse_size(size, &options.engine.ring_bytes));
 	mt_try(mt_session_check_ring(options.engine.ring_bytes));

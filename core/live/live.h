@@ -102,9 +102,10 @@ enum mt_live_setting {
 	MT_LIVE_BUFFER_SIZE,
 	MT_LIVE_TIMESTAMPS,
 	MT_LIVE_EVENTS,
+	MT_LIVE_PYTHON_CALLS, /* "on" or "off" */
 	MT_LIVE_OUTPUT,
-	MT_LIVE_ON_CRASH,     /* "on" or "off" */
-	MT_LIVE_ON_EXIT,      /* the same */
+	MT_LIVE_ON_CRASH,     /* likewise */
+	MT_LIVE_ON_EXIT,      /* likewise */
 	MT_LIVE_HISTORY_SIZE, /* "0": all */
 	MT_LIVE_SETTINGS,
 };
@@ -319,6 +320,7 @@ char *mt_live_setting(const struct mt_live_debugger *debugger, enum mt_live_sett
 /* What was typed behind `mtrace start`; NULL: as the settings say. */
 struct mt_live_start {
 	const char *engine, *size, *threads, *stamps;
+	bool python_calls;
 };
 /* Records the selected program from now on, or from its start.  Options that make no sense change
  * nothing.  Errors: USAGE; the debugger's; the session's. */

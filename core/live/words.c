@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a debugger's program says by mtrace.h: its marks, spans and numbers are recorded by gates
  * that stop nobody (session/header.c), and where it asks for a snapshot it has a trigger of its
- * own, of which the debugger has no breakpoint. */
+ * own, of which the debugger has no breakpoint; as where an interpreter of Python has no frame
+ * evaluator (session/python_inline.c), which takes none. */
 #include "live/live.h"
 
 #include <stdlib.h>
@@ -16,12 +17,17 @@ struct placing {
 	bool has_gates;
 };
 
-/* FUNCTION is lent, static. */
+static bool is_same(const char *one, const char *other)
+{
+	return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
 static struct mt_error *find(struct mt_live_debugger *debugger, const char *function,
-			     struct mt_live_trigger **out)
+			     const char *condition, struct mt_live_trigger **out)
 {
 	mt_array_each (asker, &debugger->askers)
-		if (strcmp((*asker)->spec.location, function) == 0) {
+		if (strcmp((*asker)->spec.location, function) == 0 &&
+		    is_same((*asker)->spec.condition, condition)) {
 			*out = *asker;
 			return NULL;
 		}
@@ -30,8 +36,10 @@ static struct mt_error *find(struct mt_live_debugger *debugger, const char *func
 		made->is_own = true;
 		made->number = FIRST_NUMBER + (uint32_t)debugger->askers.count;
 		made->spec.location = strdup(function);
+		made->spec.condition = condition ? strdup(condition) : NULL;
 	}
-	if (made && made->spec.location && !mt_array_push(&debugger->askers, made)) {
+	if (made && made->spec.location && (made->spec.condition || !condition) &&
+	    !mt_array_push(&debugger->askers, made)) {
 		*out = made;
 		return NULL;
 	}
@@ -57,27 +65,22 @@ struct mt_error *mt_live_make_way(struct mt_live_debugger *debugger, struct mt_l
 	return NULL;
 }
 
-static struct mt_error *place(void *context, const char *function, uint64_t entry)
+/* An error is that it is not recorded, or not yet, or that a trigger of the user's is at the same
+ * address. */
+static struct mt_error *place(void *context, const char *function, const char *condition,
+			      uint64_t entry)
 {
 	struct placing *placing = context;
 	struct mt_live_debugger *debugger = placing->debugger;
 	struct mt_live_trigger *asker = NULL;
 
 	if (is_users(debugger, function))
-		return NULL;
-	mt_try(find(debugger, function, &asker));
+		return mt_error_new(MT_ERROR_UNSUPPORTED, "a trigger of yours is there");
+	mt_try(find(debugger, function, condition, &asker));
 	const struct mt_engine_gate gate = {entry, asker->number};
-	struct mt_error *error = mt_session_gate_set(placing->live->session, placing->live->pid,
-						     &asker->spec, &gate, false);
-	if (!error) {
-		placing->has_gates = true;
-		return NULL;
-	}
-	/* It is not recorded, or not yet, or a trigger of the user's is at the same address. */
-	if (mt_error_code(error) != MT_ERROR_BUSY && mt_error_code(error) != MT_ERROR_NOT_FOUND &&
-	    mt_error_code(error) != MT_ERROR_UNSUPPORTED)
-		return error;
-	mt_error_destroy(error);
+	mt_try(mt_session_gate_set(placing->live->session, placing->live->pid, &asker->spec, &gate,
+				   false));
+	placing->has_gates = true;
 	return NULL;
 }
 

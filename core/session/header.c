@@ -212,19 +212,24 @@ static bool has_values(const struct mt_session_process *process, uint64_t addres
 }
 
 /* Where it cannot be, or not yet, nobody misses it. */
+static struct mt_error *unless_missed(struct mt_error *error)
+{
+	const enum mt_error_code code = error ? mt_error_code(error) : MT_ERROR_BUSY;
+
+	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
+		return error;
+	mt_error_destroy(error);
+	return NULL;
+}
+
 static struct mt_error *record(struct mt_session *session, struct mt_session_process *process,
 			       const struct mt_session_trigger *trigger, size_t index,
 			       uint64_t address)
 {
 	if (has_values(process, address))
 		return NULL;
-	struct mt_error *error = mt_session_record_values(session, process, trigger,
-							  FIRST_NUMBER + (uint32_t)index, address);
-	const enum mt_error_code code = error ? mt_error_code(error) : MT_ERROR_BUSY;
-	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
+	return unless_missed(mt_session_record_values(session, process, trigger,
+						      FIRST_NUMBER + (uint32_t)index, address));
 }
 
 static struct mt_error *record_word(struct mt_session *session, struct mt_session_process *process,
@@ -247,13 +252,16 @@ struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
 	    (!process->has_header && !process->python_loop))
 		return NULL;
 	mt_try(mt_session_see_all(session, process));
-	if (process->python_loop)
+	if (process->python_loop) {
 		mt_try(record(session, process, &mt_session_python_calls, FUNCTIONS,
 			      process->python_loop));
+		mt_try(mt_session_guard_evaluators(session, process, found, context));
+	}
 	mt_try(find_words(process));
 	mt_array_each (word, &process->words)
 		mt_try(is_snapshot(table[word->function].words)
-			   ? found(context, table[word->function].function, word->address)
+			   ? unless_missed(found(context, table[word->function].function, NULL,
+						 word->address))
 			   : record_word(session, process, word));
 	return NULL;
 }

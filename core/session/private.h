@@ -103,6 +103,8 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
 	uint64_t python_loop; /* CPython's, whose calls are recorded; 0: it has none */
+	bool has_evaluators;  /* if they are wanted: python_inline.c */
+	bool guard_is_told;   /* that it cannot have them */
 	bool is_python_deep;  /* it recursed too deep for a frame evaluator: python_inline.c */
 	UT_hash_handle hh;
 };
@@ -463,9 +465,15 @@ void mt_session_forget_python(struct mt_session *session);
 struct mt_error *mt_session_set_evaluators(struct mt_session *session,
 					   struct mt_session_process *process,
 					   struct mt_objfile *objfile);
-/* A thread is at the loop: its interpreter has none, or it recurses too deep for that. */
+/* In a debugger's program they have them where the program has the gate that FOUND sets.  Errors:
+ * the target's; FOUND's, as mt_session_words_set() has it. */
+struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
+					     struct mt_session_process *process,
+					     mt_session_asker_found *found, void *context);
+/* A thread is at the loop: its interpreter has none, or it recurses too deep for that, which it is
+ * asked about no more. */
 struct mt_error *mt_session_check_evaluators(struct mt_session *session,
-					     struct mt_session_process *process, uint32_t trigger);
+					     struct mt_session_process *process);
 /* PID, which is PROCESS or has a copy of its memory, is let go: they have none, as before. */
 void mt_session_clear_evaluators(struct mt_session *session,
 				 const struct mt_session_process *process, pid_t pid);

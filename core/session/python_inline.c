@@ -90,6 +90,20 @@ static bool is_laid_out(struct mt_objfile *objfile)
 	       memmem(bytes, sizeof(bytes), wanted, sizeof(wanted));
 }
 
+/* Where it holds a thread has to stop at the loop. */
+static struct mt_error *append_condition(pid_t pid, struct mt_str *out)
+{
+	uint64_t stack_bytes = mt_proc_stack_bytes(pid);
+
+	if (!stack_bytes || stack_bytes == RLIM_INFINITY)
+		stack_bytes = UNLIMITED_STACK_BYTES;
+	mt_str_appendf(out,
+		       EVALUATOR " == 0 || " DEPTH " > %" PRIu64 " || (" STACK " != 0 && " DEPTH
+				 " > (" STACK " >> " CALL_BITS "))",
+		       stack_bytes / CALL_BYTES);
+	return out->failed ? mt_error_no_memory() : NULL;
+}
+
 static struct mt_error *add_trigger(struct mt_session *session, pid_t pid)
 {
 	/* By its address the engine tells it from the values that are recorded there. */
@@ -97,16 +111,8 @@ static struct mt_error *add_trigger(struct mt_session *session, pid_t pid)
 	struct mt_session_trigger trigger = {
 	    .text = location, .option = "--python-calls", .words = MT_WORDS_PYTHON_EVALUATOR};
 	mt_auto(mt_str) struct mt_str condition = {0};
-	uint64_t stack_bytes = mt_proc_stack_bytes(pid);
 
-	if (!stack_bytes || stack_bytes == RLIM_INFINITY)
-		stack_bytes = UNLIMITED_STACK_BYTES;
-	mt_str_appendf(&condition,
-		       EVALUATOR " == 0 || " DEPTH " > %" PRIu64 " || (" STACK " != 0 && " DEPTH
-				 " > (" STACK " >> " CALL_BITS "))",
-		       stack_bytes / CALL_BYTES);
-	if (condition.failed)
-		return mt_error_no_memory();
+	mt_try(append_condition(pid, &condition));
 	trigger.spec.location = strdup(trigger.text);
 	trigger.spec.condition = strdup(condition.text);
 	if (trigger.spec.location && trigger.spec.condition &&
@@ -143,16 +149,58 @@ struct mt_error *mt_session_set_evaluators(struct mt_session *session,
 		       process->pid);
 		return NULL;
 	}
-	if (!session->has_evaluators && !session->options->engine.live)
+	process->has_evaluators = true;
+	if (session->options->engine.live)
+		return NULL;
+	if (!session->has_evaluators)
 		mt_try(add_trigger(session, process->pid));
 	session->has_evaluators = true;
 	return set(session, process, &count);
 }
 
-struct mt_error *mt_session_check_evaluators(struct mt_session *session,
-					     struct mt_session_process *process, uint32_t trigger)
+/* ERROR, which goes over to this, is why there is no gate. */
+static struct mt_error *without_guard(struct mt_session *session,
+				      struct mt_session_process *process, struct mt_error *error)
 {
-	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
+	const enum mt_error_code code = mt_error_code(error);
+
+	/* Before the program is patched it runs none of its functions. */
+	if (code != MT_ERROR_BUSY)
+		mt_session_clear_evaluators(session, process, process->pid);
+	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
+		return error;
+	if (code == MT_ERROR_UNSUPPORTED && !process->guard_is_told) {
+		process->guard_is_told = true;
+		mt_log(session->options->engine.log, MT_LOG_WARNING,
+		       "of functions in Python those are not recorded that Python calls: nothing "
+		       "would look at how deep it recurses (" MT_PYTHON_LOOP ": %s)",
+		       mt_error_message(error));
+	}
+	mt_error_destroy(error);
+	return NULL;
+}
+
+struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
+					     struct mt_session_process *process,
+					     mt_session_asker_found *found, void *context)
+{
+	mt_auto(mt_str) struct mt_str condition = {0};
+	size_t count;
+
+	if (!process->has_evaluators || process->is_python_deep)
+		return NULL;
+	mt_try(append_condition(process->pid, &condition));
+	struct mt_error *error =
+	    found(context, MT_PYTHON_LOOP, condition.text, process->python_loop);
+	session->has_evaluators = true;
+	if (!error)
+		return set(session, process, &count);
+	return without_guard(session, process, error);
+}
+
+struct mt_error *mt_session_check_evaluators(struct mt_session *session,
+					     struct mt_session_process *process)
+{
 	size_t count;
 
 	if (process->is_python_deep)
@@ -166,7 +214,14 @@ struct mt_error *mt_session_check_evaluators(struct mt_session *session,
 	       process->pid);
 	process->is_python_deep = true;
 	mt_session_clear_evaluators(session, process, process->pid);
-	return breaks->retire(session->engine, process->pid, trigger);
+	return NULL;
+}
+
+struct mt_error *mt_session_check_python(struct mt_session *session, pid_t pid)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+
+	return process ? mt_session_check_evaluators(session, process) : NULL;
 }
 
 void mt_session_clear_evaluators(struct mt_session *session,

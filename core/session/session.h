@@ -118,11 +118,15 @@ struct mt_error *mt_session_values_set(struct mt_session *session, pid_t pid,
 				       const struct mt_values_spec *spec, uint32_t number,
 				       size_t *functions);
 /* The same of what the program says by mtrace.h, as far as it is recorded; FOUND is called where it
- * asks for a snapshot, by FUNCTION.  Errors: FOUND's; the engine's. */
+ * asks for a snapshot, by FUNCTION; or, with a CONDITION, where a thread is to stop for
+ * mt_session_check_python() if that holds.  Errors: FOUND's, but for those that say that there can
+ * be no gate, or not now: BUSY, NOT_FOUND, UNSUPPORTED; the engine's. */
 typedef struct mt_error *mt_session_asker_found(void *context, const char *function,
-						uint64_t entry);
+						const char *condition, uint64_t entry);
 struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
 				      mt_session_asker_found *found, void *context);
+/* A thread of the process has stopped there.  Errors: the target's. */
+struct mt_error *mt_session_check_python(struct mt_session *session, pid_t pid);
 /* All threads stand still: those of TRIGGER go at once, for others there.  Errors: the engine's. */
 struct mt_error *mt_session_gates_clear(struct mt_session *session, pid_t pid, uint32_t trigger);
 /* Until then the gates of TRIGGER stop nobody any more. */

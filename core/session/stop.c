@@ -104,6 +104,15 @@ static struct mt_error *values_of(struct mt_session *session,
 	return out->failed ? mt_error_no_memory() : NULL;
 }
 
+static struct mt_error *check_evaluators(struct mt_session *session,
+					 struct mt_session_process *process, uint32_t trigger)
+{
+	mt_try(mt_session_check_evaluators(session, process));
+	return process->is_python_deep ? mt_session_engine_ops(session)->breaks->retire(
+					     session->engine, process->pid, trigger)
+				       : NULL;
+}
+
 /* All triggers at the thread's place: one snapshot is enough for them. */
 static struct mt_error *hit(struct mt_session *session, struct mt_session_thread *thread,
 			    const struct mt_engine_news *news)
@@ -129,8 +138,7 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 			continue;
 		}
 		if (trigger->words == MT_WORDS_PYTHON_EVALUATOR) {
-			mt_try(
-			    mt_session_check_evaluators(session, thread->process, site->trigger));
+			mt_try(check_evaluators(session, thread->process, site->trigger));
 			continue;
 		}
 		if (trigger->mark) {
@@ -376,6 +384,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->loader = 0;
 	mt_session_forget_objects(process);
 	process->python_loop = 0;
+	process->has_evaluators = false;
 	process->is_python_deep = false;
 	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);

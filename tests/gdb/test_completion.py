@@ -5,7 +5,8 @@ import pytest
 
 @pytest.mark.parametrize("typed, offered", [
     ("mtrace sn", ["mtrace snapshot"]),
-    ("mtrace start -", ["mtrace start -engine", "mtrace start -size", "mtrace start -threads",
+    ("mtrace start -", ["mtrace start -engine", "mtrace start -python-calls",
+                        "mtrace start -size", "mtrace start -threads",
                         "mtrace start -timestamps"]),
     ("mtrace start -engine ", ["mtrace start -engine auto", "mtrace start -engine calls",
                                 "mtrace start -engine pt", "mtrace start -engine sample"]),

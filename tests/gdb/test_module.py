@@ -55,14 +55,16 @@ def test_settings(gdb):
                   "set mtrace output x-%n.fxt", "set mtrace on-crash off",
                   "set mtrace on-exit on",
                   "set mtrace timestamps full", "set mtrace events sched,faults",
+                  "set mtrace python-calls on",
                   "set mtrace history-size 7", "echo now\\n",
                   "show mtrace")
-    before, now = session.lines[:8], session.between("now")
+    before, now = session.lines[:9], session.between("now")
     assert 'buffer-size:  Per-thread ring size is 4M.' in before
     assert now == ['engine:  mtrace records with the engine "calls".',
                    "buffer-size:  Per-thread ring size is 64k.",
                    'timestamps:  Time stamps are "full".',
                    'events:  Recorded in addition to calls: "sched,faults".',
+                   "python-calls:  Calls that Python makes of functions in Python are recorded: on.",
                    'output:  Timelines are written to "x-%n.fxt".',
                    "on-crash:  A snapshot at a crash is off.",
                    "on-exit:  A snapshot at the program's end is on.",
