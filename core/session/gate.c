@@ -13,40 +13,6 @@ static const struct mt_engine_gate_ops *ops_of(const struct mt_session *session)
 	return mt_session_engine_ops(session)->gates;
 }
 
-struct seeing {
-	struct mt_session *session;
-	struct mt_session_process *process;
-};
-
-static struct mt_error *see(void *context, const struct mt_map *map)
-{
-	const struct seeing *seeing = context;
-	const struct mt_mapping mapping = {.start = map->start,
-					   .end = map->end,
-					   .offset = map->offset,
-					   .path = map->path[0] ? map->path : "//anon"};
-
-	return map->executable && map->path[0] == '/' && !(map->start >> 63)
-		   ? mt_space_add(seeing->process->code, &mapping)
-		   : NULL;
-}
-
-/* From now on mt_session_see_code() adds what comes. */
-struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process)
-{
-	struct seeing seeing = {session, process};
-
-	if (process->program)
-		return NULL;
-	if (!session->pool)
-		mt_try(mt_space_pool_create(NULL, &session->pool));
-	if (!process->code)
-		mt_try(mt_space_create(session->pool, process->pid, &process->code));
-	mt_try(
-	    mt_session_target_ops(session)->each_map(session->target, process->pid, see, &seeing));
-	return mt_expr_program_create(process->code, &process->program);
-}
-
 /* *ENTRY: of the function that the debugger's address lies in, if core/space means it by the same
  * text; else 0. */
 static struct mt_error *find_entry(struct mt_session_process *process, const char *location,

@@ -496,12 +496,23 @@ void mt_session_print(struct mt_session *session, const struct mt_session_thread
 		      const struct mt_session_site *site, uint64_t took_ns, struct mt_str *out);
 void mt_session_forget_printed(struct mt_session_site *site);
 
-/* condition.c */
+/* code.c */
 /* A mapping of the process that conditions may be about. */
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping);
 /* The libraries that the program begins with are there. */
 bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process);
+/* All that is mapped in a live session's process is known, for conditions and values. */
+struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process);
+/* All that is known of the process's code. */
+void mt_session_forget_sites(struct mt_session_process *process);
+/* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY;
+ * those of mt_session_forget_watch(). */
+struct mt_error *mt_session_forget_code(struct mt_session *session,
+					struct mt_session_process *process,
+					const struct mt_session_map *gone);
+
+/* condition.c */
 /* All mappings were seen: bind the conditions of triggers that were found, and set their
  * breakpoints.  Errors: TRIGGER (one that means nothing, before the program began);
  * the engine's. */
@@ -517,18 +528,12 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 				const struct mt_session_site *site, uint64_t took_ns);
 /* $_duration and $_thread.  0, or -1. */
 int mt_session_set_variables(const struct mt_session_thread *thread, uint64_t took_ns);
+void mt_session_forget_site(struct mt_session_site *site);
 /* ERROR, which goes over to this, is about WHAT of TRIGGER. */
 struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, const char *what,
 				    struct mt_error *error);
 /* The log says which could not be evaluated here, and how often. */
 void mt_session_tell_problems(const struct mt_session *session);
-/* All that is known of the process's code. */
-void mt_session_forget_sites(struct mt_session_process *process);
-/* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY;
- * those of mt_session_forget_watch(). */
-struct mt_error *mt_session_forget_code(struct mt_session *session,
-					struct mt_session_process *process,
-					const struct mt_session_map *gone);
 /* SPEC's condition as it means something at ADDRESS.  Errors: mt_expr_parse()'s. */
 struct mt_error *mt_session_parse_at(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_trigger_spec *spec, uint64_t address,
@@ -571,8 +576,6 @@ struct mt_error *mt_session_parse_value(const struct mt_session_process *process
 void mt_session_forget_values(struct mt_session_value_list *list);
 
 /* gate.c */
-/* All that is mapped in a live session's process is known, for conditions and values. */
-struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process);
 void mt_session_forget_gates(struct mt_session_process *process);
 
 #endif
