@@ -102,10 +102,11 @@ struct mt_session_process {
 	unsigned goid_offset;                   /* in Go's runtime.g; 0: types tell */
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
-	uint64_t python_loop; /* CPython's, whose calls are recorded; 0: it has none */
-	bool has_evaluators;  /* if they are wanted: python_inline.c */
-	bool guard_is_told;   /* that it cannot have them */
-	bool is_python_deep;  /* it recursed too deep for a frame evaluator: python_inline.c */
+	uint64_t python_loop;  /* CPython's, whose calls are recorded; 0: it has none */
+	bool has_python_ended; /* once, of which a snapshot was taken */
+	bool has_evaluators;   /* if they are wanted: python_inline.c */
+	bool guard_is_told;    /* that it cannot have them */
+	bool is_python_deep;   /* it recursed too deep for a frame evaluator: python_inline.c */
 	UT_hash_handle hh;
 };
 
@@ -162,7 +163,7 @@ struct mt_session {
 	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
 	bool has_header;     /* the triggers of mtrace.h are there */
 	bool is_asked;       /* for a snapshot: check_request() takes it */
-	uint32_t asked;      /* how many of the snapshots were asked for */
+	uint32_t asked;      /* how many of the snapshots were asked for, or no trigger's */
 	uint64_t most_bytes; /* of the recording, but for the last snapshots */
 	uint64_t told_bytes; /* when it has so many, that is said */
 	uint64_t left_out;   /* snapshots for which there was no room */

@@ -119,6 +119,7 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 {
 	mt_auto(mt_str) struct mt_str registers = {0};
 	const uint32_t before = session->result.hits;
+	bool python_ends = false;
 
 	thread->hit_pc = news->pc;
 	mt_array_each (site, &thread->process->sites) {
@@ -135,6 +136,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 			continue;
 		if (trigger->words == MT_WORDS_PYTHON_ENDS) {
 			mt_try(mt_session_put_python(session));
+			python_ends = !thread->process->has_python_ended;
+			thread->process->has_python_ended = true;
 			continue;
 		}
 		if (trigger->words == MT_WORDS_PYTHON_EVALUATOR) {
@@ -160,9 +163,12 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		mt_try(mt_session_put_hit(session, thread, &what, news->time_ns));
 		mt_try(count_snapshot(session, site));
 	}
-	if (session->result.hits == before || !mt_session_has_room(session))
+	if ((session->result.hits == before && !python_ends) || !mt_session_has_room(session))
 		return NULL;
-	mt_try(mt_session_put_python_where(session, thread, news->time_ns));
+	if (session->result.hits != before)
+		mt_try(mt_session_put_python_where(session, thread, news->time_ns));
+	else /* an interpreter lets go of all that it has by more calls than a ring holds */
+		session->asked++;
 	return mt_session_snapshot(session);
 }
 
@@ -384,6 +390,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->loader = 0;
 	mt_session_forget_objects(process);
 	process->python_loop = 0;
+	process->has_python_ended = false;
 	process->has_evaluators = false;
 	process->is_python_deep = false;
 	mt_session_count_anew(session, thread);

@@ -20,7 +20,7 @@ enum mt_words {
 	MT_WORDS_DEATH, /* why it dies: a trigger, too */
 	/* Nor are these: CPython's loop is called (trace/python_calls.h), */
 	MT_WORDS_PYTHON,
-	/* and triggers that take no snapshot: the interpreter ends, or has no frame evaluator. */
+	/* and triggers that are no hits: the interpreter ends, or has no frame evaluator. */
 	MT_WORDS_PYTHON_ENDS,
 	MT_WORDS_PYTHON_EVALUATOR,
 };

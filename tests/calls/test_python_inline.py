@@ -105,6 +105,17 @@ def test_attach(mtdb, tmp_path):
     assert f" fib({SCRIPT}:" in (tmp_path / "x.txt").read_text()
 
 
+def test_what_it_did_before_its_end(run_mtdb, tmp_path):
+    """The interpreter's end alone is more than the ring holds."""
+    if not os.path.exists(PYTHON):
+        pytest.skip(f"{PYTHON} is missing (package python3.11)")
+    script = tmp_path / "script.py"
+    script.write_text("def last():\n    return 1\ndef calls():\n    return last()\ncalls()\n")
+    done = run_mtdb("run", *ENGINE, "-s", "64k", "-o", tmp_path / "x.txt", "--", PYTHON, "-S", script)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "x.txt").read_text().count(f" last({script}:") == 1
+
+
 def test_where_there_is_no_python(run_mtdb, need, tmp_path):
     done = run_mtdb("run", *ENGINE, "-o", tmp_path / "x.txt", need("true"))
     assert done.returncode == 0
