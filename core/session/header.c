@@ -255,7 +255,8 @@ struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
 	if (process->python_loop) {
 		mt_try(record(session, process, &mt_session_python_calls, FUNCTIONS,
 			      process->python_loop));
-		mt_try(mt_session_guard_evaluators(session, process, found, context));
+		mt_try(
+		    unless_missed(mt_session_guard_evaluators(session, process, found, context)));
 	}
 	mt_try(find_words(process));
 	mt_array_each (word, &process->words)

@@ -467,7 +467,7 @@ struct mt_error *mt_session_set_evaluators(struct mt_session *session,
 					   struct mt_session_process *process,
 					   struct mt_objfile *objfile);
 /* In a debugger's program they have them where the program has the gate that FOUND sets.  Errors:
- * the target's; FOUND's, as mt_session_words_set() has it. */
+ * the target's; FOUND's. */
 struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
 					     struct mt_session_process *process,
 					     mt_session_asker_found *found, void *context);

@@ -158,26 +158,20 @@ struct mt_error *mt_session_set_evaluators(struct mt_session *session,
 	return set(session, process, &count);
 }
 
-/* ERROR, which goes over to this, is why there is no gate. */
-static struct mt_error *without_guard(struct mt_session *session,
-				      struct mt_session_process *process, struct mt_error *error)
+/* ERROR is why there is no gate. */
+static void do_without_guard(struct mt_session *session, struct mt_session_process *process,
+			     const struct mt_error *error)
 {
-	const enum mt_error_code code = mt_error_code(error);
-
 	/* Before the program is patched it runs none of its functions. */
-	if (code != MT_ERROR_BUSY)
+	if (mt_error_code(error) != MT_ERROR_BUSY)
 		mt_session_clear_evaluators(session, process, process->pid);
-	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
-		return error;
-	if (code == MT_ERROR_UNSUPPORTED && !process->guard_is_told) {
-		process->guard_is_told = true;
-		mt_log(session->options->engine.log, MT_LOG_WARNING,
-		       "of functions in Python those are not recorded that Python calls: nothing "
-		       "would look at how deep it recurses (" MT_PYTHON_LOOP ": %s)",
-		       mt_error_message(error));
-	}
-	mt_error_destroy(error);
-	return NULL;
+	if (mt_error_code(error) != MT_ERROR_UNSUPPORTED || process->guard_is_told)
+		return;
+	process->guard_is_told = true;
+	mt_log(session->options->engine.log, MT_LOG_WARNING,
+	       "of functions in Python those are not recorded that Python calls: nothing would "
+	       "look at how deep it recurses (" MT_PYTHON_LOOP ": %s)",
+	       mt_error_message(error));
 }
 
 struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
@@ -195,7 +189,8 @@ struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
 	session->has_evaluators = true;
 	if (!error)
 		return set(session, process, &count);
-	return without_guard(session, process, error);
+	do_without_guard(session, process, error);
+	return error;
 }
 
 struct mt_error *mt_session_check_evaluators(struct mt_session *session,

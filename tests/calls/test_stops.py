@@ -91,6 +91,17 @@ def write(tmp_path, text):
     return tmp_path / "program.c"
 
 
+def attach_to(words, calls_of, tmp_path):
+    """The ptrace(2) calls of an attach for a moment, to what says that it is ready."""
+    with subprocess.Popen(words, text=True, stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == "ready\n"
+            return calls_of("ptrace", "attach", "-e", "calls", "--for=10ms", "-o", tmp_path / "out.json",
+                            str(child.pid))
+        finally:
+            child.kill()
+
+
 def test_libraries_take_no_stops_of_their_own(compile, calls_of, tmp_path):
     """Memory for the trampolines of all of them is mapped by one list of calls."""
     (tmp_path / "part.c").write_text("int part(int n) { return n + 1; }\nint other(int n) { return part(n) * 2; }\n")
@@ -99,13 +110,7 @@ def test_libraries_take_no_stops_of_their_own(compile, calls_of, tmp_path):
     program = compile(write(tmp_path, LOADS), "-O1")
 
     def stops(*libraries):
-        with subprocess.Popen([program, *libraries], text=True, stdout=subprocess.PIPE) as child:
-            try:
-                assert child.stdout.readline() == "ready\n"
-                lines = calls_of("ptrace", "attach", "-e", "calls", "--for=10ms", "-o", tmp_path / "out.json",
-                                 str(child.pid))
-            finally:
-                child.kill()
+        lines = attach_to([program, *libraries], calls_of, tmp_path)
         return sum("PTRACE_SYSCALL," in line for line in lines)
 
     # Two lines for each call that is made by itself: as it is left, one for each room.
@@ -117,13 +122,7 @@ def test_many_threads_are_not_stopped_more_often_than_few(compile, calls_of, tmp
     program = compile(write(tmp_path, SLEEPS), "-O1", "-pthread")
 
     def stops_of_one(threads):
-        with subprocess.Popen([program, str(threads - 1)], text=True, stdout=subprocess.PIPE) as child:
-            try:
-                assert child.stdout.readline() == "ready\n"
-                lines = calls_of("ptrace", "attach", "-e", "calls", "--for=10ms", "-o", tmp_path / "out.json",
-                                 str(child.pid))
-            finally:
-                child.kill()
+        lines = attach_to([program, str(threads - 1)], calls_of, tmp_path)
         return sum("PTRACE_INTERRUPT" in line for line in lines) / threads
 
     few, many = stops_of_one(16), stops_of_one(160)
