@@ -2,7 +2,7 @@
 #include "settings.h"
 
 #include "py.h"
-#include "session/tracks.h"
+#include "tracks/tracks.h"
 
 #include <string.h>
 

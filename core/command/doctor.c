@@ -11,7 +11,7 @@
 #include "kernel/event.h"
 #include "kernel/event_set.h"
 #include "kernel/pmu.h"
-#include "session/tracks.h"
+#include "tracks/tracks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Side tracks, out of the notes of session/tracks.h: for each thread one of where it ran, of its
+/* Side tracks, out of the notes of tracks/tracks.h: for each thread one of where it ran, of its
  * system calls, of page faults, of marks, of counters.  Calls and these are of one clock, so that a
  * viewer shows what belongs together one above the other. */
 #include "decode/private.h"

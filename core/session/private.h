@@ -9,12 +9,12 @@
 #include "process/jit_list.h"
 #include "runtime/python_stack.h"
 #include "session/session.h"
-#include "session/tracks.h"
 #include "session/trigger_spec.h"
 #include "session/values_spec.h"
 #include "session/watch_spec.h"
 #include "space/space.h"
 #include "trace/words.h"
+#include "tracks/tracks.h"
 
 #include <uthash.h>
 

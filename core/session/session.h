@@ -32,7 +32,7 @@ struct mt_session_options {
 	bool pending; /* triggers may be in libraries that come later, and in later programs */
 	uint64_t duration_ns; /* of an attached process: let it go after so long; 0: when asked */
 	uint32_t most_snapshots; /* of an attached process: let it go after so many; 0: no limit */
-	/* Recorded in side tracks: see session/tracks.h. */
+	/* Recorded in side tracks: see tracks/tracks.h. */
 	const char *const *events, *const *counters;
 	const char *const *watches; /* session/watch_spec.h; NULL at the end; or NULL */
 };

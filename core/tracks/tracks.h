@@ -7,8 +7,8 @@
  * Where a kind of event is not permitted, asking for it fails before the program runs.  A thread
  * whose events cannot be opened later (too many open files …) goes without, and that is logged
  * once. */
-#ifndef MT_SESSION_TRACKS_H
-#define MT_SESSION_TRACKS_H
+#ifndef MT_TRACKS_TRACKS_H
+#define MT_TRACKS_TRACKS_H
 
 #include "base/log.h"
 #include "kernel/clock.h"

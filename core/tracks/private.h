@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of session/tracks.h:
+/* The parts of tracks/tracks.h:
  *
- *	tracks.c        threads and their events
- *	tracks_choose.c which events: from words to attributes, and whether this machine allows them
- *	tracks_read.c   records of the rings to notes of the recording */
-#ifndef MT_SESSION_TRACKS_PRIVATE_H
-#define MT_SESSION_TRACKS_PRIVATE_H
+ *	tracks.c threads and their events
+ *	choose.c which events: from words to attributes, and whether this machine allows them
+ *	read.c   records of the rings to notes of the recording */
+#ifndef MT_TRACKS_PRIVATE_H
+#define MT_TRACKS_PRIVATE_H
 
 #include "kernel/event_set.h"
 #include "kernel/ring_sample.h"
 #include "kernel/tracepoint.h"
-#include "session/tracks.h"
+#include "tracks/tracks.h"
 
 #include <uthash.h>
 
@@ -53,14 +53,14 @@ struct mt_tracks {
 	bool complained;
 };
 
-/* tracks_choose.c */
+/* choose.c */
 struct mt_error *mt_tracks_choose(struct mt_tracks *tracks);
 
 /* tracks.c: open all on a thread.  What was opened before a failure is in the set. */
 struct mt_error *mt_tracks_open(const struct mt_tracks *tracks, pid_t lwp,
 				struct mt_event_set *set);
 
-/* tracks_read.c */
+/* read.c */
 struct mt_error *mt_tracks_read(struct mt_tracks *tracks, struct mt_tracks_thread *thread,
 				struct mt_recording_writer *writer);
 

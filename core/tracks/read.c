@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/tracks_private.h"
+#include "tracks/private.h"
 
 #include <string.h>
 
