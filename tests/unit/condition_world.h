@@ -80,7 +80,8 @@ static uint64_t vectors[16][2] __attribute__((used)), vectors_after[16][2] __att
 static uint64_t outcome __attribute__((used));
 static uint64_t own_stack __attribute__((used));
 static uint64_t code_address __attribute__((used));
-static struct mt_ring_position slot;
+static uint64_t pages[MT_CONDITION_PAGES];
+static struct mt_ring_position slot = {.pages = (uintptr_t)pages};
 static struct mt_condition_errors errors;
 static uint32_t alive = 1;
 

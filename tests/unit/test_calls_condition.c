@@ -21,7 +21,7 @@ static void compare_call(const char *text, struct mt_expr *expr)
 
 	fill();
 	errors = (struct mt_condition_errors){0};
-	memset(slot.pages, 0, sizeof(slot.pages));
+	memset(pages, 0, sizeof(pages));
 	hit = run();
 	error = mt_expr_is_true(expr, &frame, &is_true);
 	if (error && (hit || errors.reads + errors.divisions != 1))

@@ -118,6 +118,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 		return mt_error_no_memory();
 	*mt_calls_slot(space->rings, ring) = (struct mt_ring_position){
 	    .ring = mt_calls_ring_address(space->rings, ring),
+	    .pages = mt_calls_pages_address(space->rings, ring),
 	    .open_calls = mt_calls_ring_address(space->rings, ring) + space->rings->ring_bytes,
 	    .number = thread->number};
 	mt_try(lead_to(engine, space, thread->lwp, ring));
@@ -140,8 +141,8 @@ static void give_back(struct mt_calls_rings *rings, uint32_t ring, uint64_t used
 	rings->hot[ring] =
 	    rings->spare < MOST_SPARE_RINGS || madvise(bytes, rings->ring_bytes, MADV_REMOVE) != 0;
 	rings->spare += rings->hot[ring];
-	if (rings->measured)
-		(void)madvise(bytes + rings->ring_bytes, MT_CALLS_OPEN_BYTES, MADV_REMOVE);
+	if (rings->has_conditions)
+		(void)madvise(bytes + rings->ring_bytes, MT_CALLS_TABLES_BYTES, MADV_REMOVE);
 	if (rings->hot[ring])
 		memset(bytes, 0, used < rings->ring_bytes ? used : rings->ring_bytes);
 }

@@ -219,7 +219,6 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 		    mt_calls_condition_compile(engine, space, one->condition, one->address, false));
 		if (!mt_calls_needs_begin(space, one))
 			return mt_calls_add_ends(engine, space, lwp, one);
-		space->rings->measured = true;
 	}
 	if (space->rings)
 		mt_try(mt_calls_stub_make(engine, space, lwp, one, bytes, size));

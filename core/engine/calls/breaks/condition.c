@@ -177,6 +177,7 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 {
 	const struct mt_calls_place *place = mt_calls_place_at(space, address);
 
+	space->rings->has_conditions = true;
 	condition->number = make_number(engine, space->rings, condition);
 	struct mt_condition_place where =
 	    mt_calls_condition_place(engine, space, condition, address);
@@ -190,10 +191,8 @@ static struct mt_error *compile(struct mt_calls_engine *engine, struct mt_calls_
 			mt_calls_values_into(engine, space, condition, &where);
 	} else if (mt_calls_is_later(condition)) {
 		where.measure.part = MT_MEASURE_BEGIN;
-		space->rings->measured = true;
 	} else if (mt_calls_is_span(condition)) {
 		mt_try(measure_span(engine, condition, &where));
-		space->rings->measured = true;
 	}
 
 	if (condition->number >= MOST_CONDITIONS)

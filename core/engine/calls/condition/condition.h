@@ -133,6 +133,9 @@ struct mt_condition_place {
 #define MT_MEASURE_CALLS_BYTES  (MT_MEASURE_BUCKET_BYTES << MT_MEASURE_BUCKET_BITS)
 #define MT_MEASURE_SPANS        512u
 #define MT_MEASURE_TABLE_BYTES  (MT_MEASURE_CALLS_BYTES + MT_MEASURE_SPANS * sizeof(uint64_t))
+/* And pages that were there when it read them, a word each (read.c). */
+#define MT_CONDITION_PAGES       512u
+#define MT_CONDITION_PAGES_BYTES (MT_CONDITION_PAGES * sizeof(uint64_t))
 
 struct mt_condition {
 	/* It can lie anywhere, until what a line's jump displaces is behind it (line.c).  A thread

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads of memory that may not be there.
  *
- * Which pages were there a moment ago stands in the thread's slot, by the lowest bits of their
+ * Which pages were there a moment ago stands in a table of the thread, by the lowest bits of their
  * numbers.  Another page is probed: rt_sigprocmask(2) with an invalid `how` reads the new mask
  * first, and then refuses, so the result says whether there is something to read; but an address of
  * 0 means "no mask".  A page is noted as the complement of its number, without bit 62, which the
- * word of trust takes away as well: a slot of zeros notes none, and without trust none is found.
+ * word of trust takes away as well: a table of zeros notes none, and without trust none is found.
  *
  * Between its probe, or its note, and the read another thread may unmap the page.  That fault is
  * the tracer's to mend, who may be killed just then.  So notes are believed only where the first
@@ -36,8 +36,22 @@
 #define BUFFER_AT  0x40 /* struct iovec of itself: it has been read when it is written over */
 #define BACK_AT    MT_ASM_BACK_AT
 
+/* The place in the table, in bytes, is a number of pages times eight. */
+#define PLACE_SHIFT 3
+#define PLACE_MASK  ((MT_CONDITION_PAGES - 1) << PLACE_SHIFT)
+
 /* [rcx+…] in a struct mt_condition_errors. */
 #define IN_ERRORS(member) ((uint8_t)offsetof(struct mt_condition_errors, member))
+
+/* ecx: the complement of a page's number; rdx: the address of its place. */
+static void find_place(struct mt_asm *to)
+{
+	mt_asm(to, 0x8d, 0x14, 0xcd, 0, 0, 0, 0); /* lea edx, [rcx*8] */
+	mt_asm(to, 0x81, 0xe2);                   /* and edx, … */
+	mt_asm_imm32(to, PLACE_MASK);
+	mt_asm(to, 0x65, 0x48, 0x03, 0x14, 0x25); /* add rdx, gs:[pages] */
+	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
+}
 
 void mt_asm_jump_unless_noted(struct mt_asm *to, struct mt_asm_label *label)
 {
@@ -47,10 +61,8 @@ void mt_asm_jump_unless_noted(struct mt_asm *to, struct mt_asm_label *label)
 	mt_asm(to, 0x48, 0xba);                   /* mov rdx, errors */
 	mt_asm_imm64(to, to->place.errors);
 	mt_asm(to, 0x48, 0x33, 0x4a, IN_ERRORS(trust)); /* xor rcx, [rdx+trust] */
-	mt_asm(to, 0x89, 0xca);                         /* mov edx, ecx */
-	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);      /* and edx, 15 */
-	mt_asm(to, 0x65, 0x48, 0x3b, 0x0c, 0xd5);       /* cmp rcx, gs:[rdx*8+pages] */
-	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
+	find_place(to);
+	mt_asm(to, 0x48, 0x3b, 0x0a); /* cmp rcx, [rdx] */
 	mt_asm_jump(to, MT_ASM_NOT_EQUAL, label);
 }
 
@@ -250,14 +262,12 @@ static void note_page(struct mt_asm *to)
 	/* lock bts qword [rcx+trust], 62 */
 	mt_asm(to, 0xf0, 0x48, 0x0f, 0xba, 0x69, IN_ERRORS(trust), NOTED_BIT);
 	mt_asm_bind(to, &is_noted);
-	mt_asm(to, 0x48, 0x89, 0xc1);                  /* mov rcx, rax */
-	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT);      /* shr rcx, 12 */
-	mt_asm(to, 0x48, 0xf7, 0xd1);                  /* not rcx */
-	mt_asm(to, 0x89, 0xca);                        /* mov edx, ecx */
-	mt_asm(to, 0x83, 0xe2, MT_RING_PAGES - 1);     /* and edx, 15 */
+	mt_asm(to, 0x48, 0x89, 0xc1);             /* mov rcx, rax */
+	mt_asm(to, 0x48, 0xc1, 0xe9, PAGE_SHIFT); /* shr rcx, 12 */
+	mt_asm(to, 0x48, 0xf7, 0xd1);             /* not rcx */
+	find_place(to);
 	mt_asm(to, 0x48, 0x0f, 0xba, 0xf1, NOTED_BIT); /* btr rcx, 62 */
-	mt_asm(to, 0x65, 0x48, 0x89, 0x0c, 0xd5);      /* mov gs:[rdx*8+pages], rcx */
-	mt_asm_imm32(to, offsetof(struct mt_ring_position, pages));
+	mt_asm(to, 0x48, 0x89, 0x0a);                  /* mov [rdx], rcx */
 }
 
 /* rax: an address; edx: the last byte's distance; rcx: where to go on, with rax as it is, or as the

@@ -108,14 +108,16 @@ struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp,
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
 void mt_calls_rings_unref(struct mt_calls_rings *rings);
-/* In the program: the slots' size; where a ring and a slot are.  Here: a ring, a slot. */
+/* In the program: the slots' size; where a ring, its pages' table and a slot are.  Here: a ring, a
+ * slot. */
 uint64_t mt_calls_slots_bytes(const struct mt_calls_rings *rings);
-/* From ring to ring: a table of open calls lies behind each. */
+/* From ring to ring: what its thread's conditions note lies behind each. */
 static inline uint64_t mt_calls_ring_stride(const struct mt_calls_rings *rings)
 {
-	return rings->ring_bytes + MT_CALLS_OPEN_BYTES;
+	return rings->ring_bytes + MT_CALLS_TABLES_BYTES;
 }
 uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring);
+uint64_t mt_calls_pages_address(const struct mt_calls_rings *rings, uint32_t ring);
 uint64_t mt_calls_slot_address(const struct mt_calls_rings *rings, uint32_t ring);
 uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring);
 struct mt_ring_position *mt_calls_slot(const struct mt_calls_rings *rings, uint32_t ring);

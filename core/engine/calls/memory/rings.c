@@ -4,10 +4,10 @@
  * outlive it.  In front of them stand the slots, one a ring, to which threads' GS bases lead: user
  * space on x86-64 Linux leaves GS alone, the kernel keeps its base over signals, clone() hands it
  * down, and exec clears it.  Between slots and rings errors of conditions are counted, and remote
- * calls leave their results.  Behind each ring lies the table of its thread's open calls that are
- * measured (condition/measure.c).  The file is no longer than the rings that were ever given, since
- * mlockall() fills what there is.  The first ring is the discard ring: who has none of its own
- * writes there.
+ * calls leave their results.  Behind each ring lie the tables of its thread's open calls that are
+ * measured (condition/measure.c) and of the pages that it read (condition/read.c).  The file is no
+ * longer than the rings that were ever given, since mlockall() fills what there is.  The first ring
+ * is the discard ring: who has none of its own writes there.
  *
  * Nothing that the program can write to steers the tracer: both map their files by descriptors of
  * their own, these cannot be cut short (F_SEAL_SHRINK), the tracer keeps its own record of where
@@ -96,6 +96,11 @@ uint64_t mt_calls_rings_used_bytes(const struct mt_calls_rings *rings)
 uint64_t mt_calls_ring_address(const struct mt_calls_rings *rings, uint32_t ring)
 {
 	return rings->address + mt_calls_slots_bytes(rings) + ring * mt_calls_ring_stride(rings);
+}
+
+uint64_t mt_calls_pages_address(const struct mt_calls_rings *rings, uint32_t ring)
+{
+	return mt_calls_ring_address(rings, ring) + rings->ring_bytes + MT_MEASURE_TABLE_BYTES;
 }
 
 uint8_t *mt_calls_ring_here(const struct mt_calls_rings *rings, uint32_t ring)
@@ -263,7 +268,9 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 	if (error)
 		return error;
 	*mt_calls_slot(rings, 0) =
-	    (struct mt_ring_position){.ring = mt_calls_ring_address(rings, 0), .stampless = 1};
+	    (struct mt_ring_position){.ring = mt_calls_ring_address(rings, 0),
+				      .pages = mt_calls_pages_address(rings, 0),
+				      .stampless = 1};
 	advise(engine, lwp, rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP);
 	/* The first thread's; for the others, and where the program runs already and a thread would
 	 * stand still for it, see mt_calls_warm_ring(). */

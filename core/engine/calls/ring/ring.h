@@ -66,14 +66,12 @@ static inline unsigned mt_ring_event_bytes(enum mt_ring_stamps stamps, bool is_e
 }
 
 /* A thread's slot, at its GS base. */
-#define MT_RING_SLOT_BYTES 256
-#define MT_RING_PAGES      16
+#define MT_RING_SLOT_BYTES 128
 struct mt_ring_position {
-	uint64_t ring;      /* address of the thread's ring */
-	uint64_t written;   /* bytes; the next slot is at ring + written % size */
-	uint64_t stampless; /* not 0: no time stamps are read for it */
-	/* Pages that conditions found to be there: condition/read.c. */
-	uint64_t pages[MT_RING_PAGES];
+	uint64_t ring;       /* address of the thread's ring */
+	uint64_t written;    /* bytes; the next slot is at ring + written % size */
+	uint64_t stampless;  /* not 0: no time stamps are read for it */
+	uint64_t pages;      /* address of a table: condition/read.c */
 	uint64_t open_calls; /* address of a table: condition/measure.c; 0: none are measured */
 	uint64_t held;       /* ticks in which the tracer had it stopped, lest it seem slow; in the
 			      * first slot, which is nobody's: a thread asks for the tracer */

@@ -288,10 +288,13 @@ struct mt_calls_directory {
 
 /* Behind slot 0's words: a thread in a stub wants us to come. */
 #define MT_CALLS_ASKED 96u
+_Static_assert(sizeof(struct mt_ring_position) <= MT_CALLS_ASKED &&
+		   MT_CALLS_ASKED + 2 * sizeof(uint32_t) <= MT_RING_SLOT_BYTES,
+	       "slot 0 has room for them");
 /* And behind that: how often one passed a gate's stub without being seen. */
 #define MT_CALLS_MISSED (MT_CALLS_ASKED + 4)
-/* Behind each ring: the calls and spans that are open and measured. */
-#define MT_CALLS_OPEN_BYTES MT_MEASURE_TABLE_BYTES
+/* Behind each ring: the calls and spans that are open and measured, and pages that were read. */
+#define MT_CALLS_TABLES_BYTES (MT_MEASURE_TABLE_BYTES + MT_CONDITION_PAGES_BYTES)
 /* Behind the slots: errors of conditions. */
 #define MT_CALLS_CONDITIONS_BYTES 12288u
 /* Behind these: the results of lists of remote calls. */
@@ -313,10 +316,10 @@ struct mt_calls_rings {
 	uint64_t alive_address; /* of these pages in the program */
 	bool is_forked;         /* a child has them, too, and the memory that they list */
 	uint64_t ring_bytes;
-	uint32_t count;   /* that addresses are kept for; ring 0 is the discard ring */
-	uint32_t reached; /* that the file holds */
-	bool short_told;  /* that there are not enough */
-	bool measured;    /* calls are: see condition/measure.c */
+	uint32_t count;      /* that addresses are kept for; ring 0 is the discard ring */
+	uint32_t reached;    /* that the file holds */
+	bool short_told;     /* that there are not enough */
+	bool has_conditions; /* which write into the tables behind rings */
 	bool *taken;
 	bool *hot;      /* its pages are there */
 	uint32_t spare; /* hot and not taken */
