@@ -19,18 +19,29 @@ static const uint8_t instruction[] = {0x0f, 0x05};
 #define PATIENCE_NS 25000000ull
 #define MOST_STEPS  500 /* a trampoline and a prologue take some thirty */
 
+/* Where the instruction is looked for, the best place first: what is not of a file may be ours, and
+ * be unmapped by the very calls that are to be done. */
+enum place { IN_VDSO, IN_FILES, ANYWHERE, PLACES };
+
 struct search {
 	struct mt_target *target;
 	pid_t pid;
+	enum place place;
 	uint64_t found;
 };
+
+static bool is_in(const struct mt_map *map, enum place place)
+{
+	return place == ANYWHERE || (place == IN_FILES && map->path[0] == '/') ||
+	       strcmp(map->path, "[vdso]") == 0;
+}
 
 static struct mt_error *look_in(void *context, const struct mt_map *map)
 {
 	struct search *search = context;
 	uint8_t chunk[CHUNK];
 
-	if (search->found || !map->executable || map->start >> 63)
+	if (search->found || !map->executable || map->start >> 63 || !is_in(map, search->place))
 		return NULL;
 	for (uint64_t at = map->start; at < map->end; at += CHUNK - 1) {
 		uint64_t left = map->end - at;
@@ -57,7 +68,8 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 	if (*pc && target->ops->read(target, pid, *pc, bytes, sizeof(bytes)) == sizeof(bytes) &&
 	    memcmp(bytes, instruction, sizeof(bytes)) == 0)
 		return NULL;
-	mt_try(mt_proc_each_map(pid, look_in, &search));
+	for (; search.place < PLACES && !search.found; search.place++)
+		mt_try(mt_proc_each_map(pid, look_in, &search));
 	*pc = search.found;
 	if (search.found)
 		return NULL;
@@ -133,20 +145,27 @@ static struct mt_error *step(struct call *call, struct user_regs_struct *registe
 	return ptrace(PTRACE_GETREGS, call->lwp, 0, registers) ? gone(call->lwp) : NULL;
 }
 
-/* Step until the instruction is done. */
+/* The instruction does it again. */
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+}
+
+/* Step until the instruction is done.  A call before may have unmapped it. */
 static struct mt_error *step_over(struct call *call, uint64_t pc,
 				  struct user_regs_struct *registers)
 {
 	do {
 		mt_try(step(call, registers));
+		if (!is_fault(call->held))
+			continue;
+		call->held = 0;
+		return mt_error_new(MT_ERROR_UNSUPPORTED,
+				    "there is no system call instruction at 0x%llx of thread %d "
+				    "any more",
+				    (unsigned long long)pc, call->lwp);
 	} while (registers->rip == pc);
 	return NULL;
-}
-
-/* The instruction does it again. */
-static bool is_fault(int signal)
-{
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
 /* One after the other, from the registers that the thread has. */
@@ -159,16 +178,17 @@ static struct mt_error *run(struct call *call, struct user_regs_struct registers
 	if (ptrace(PTRACE_GETSIGMASK, call->lwp, sizeof(mask), &mask) ||
 	    ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(all_but_trap), &all_but_trap))
 		return gone(call->lwp);
-	for (size_t i = 0; i < count; i++) {
+	struct mt_error *error = NULL;
+	for (size_t i = 0; i < count && !error; i++) {
 		registers.orig_rax = (uint64_t)-1;
 		mt_ptrace_put_call(&calls[i], pc, &registers);
 		if (ptrace(PTRACE_SETREGS, call->lwp, 0, &registers))
 			return gone(call->lwp);
-		mt_try(step_over(call, pc, &registers));
+		error = step_over(call, pc, &registers);
 		calls[i].result = (int64_t)registers.rax;
 	}
 	ptrace(PTRACE_SETSIGMASK, call->lwp, sizeof(mask), &mask);
-	return NULL;
+	return error;
 }
 
 /* Whether one waits for this thread alone: another one of that number would be dropped. */
@@ -288,13 +308,17 @@ struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
 		return gone(lwp);
 	struct mt_error *error = run(&call, before, pc, calls, count);
 	*status = call.status;
-	if (error)
+	if (error && mt_error_code(error) != MT_ERROR_UNSUPPORTED)
 		return error;
-	if (ptrace(PTRACE_SETREGS, lwp, 0, &before))
-		return gone(lwp);
-	if (call.held)
+	struct mt_error *back = ptrace(PTRACE_SETREGS, lwp, 0, &before) ? gone(lwp) : NULL;
+	if (!back && call.held)
 		syscall(SYS_tgkill, pid, lwp, call.held);
-	return clear_pending_stop(lwp, &signal, status);
+	if (!back)
+		back = clear_pending_stop(lwp, &signal, status);
+	if (!error)
+		return back;
+	mt_error_destroy(back);
+	return error;
 }
 
 struct mt_error *mt_ptrace_run_lwp_to(pid_t pid, pid_t lwp, uint64_t goal, bool *arrived,

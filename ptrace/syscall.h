@@ -20,7 +20,10 @@ struct mt_error *mt_ptrace_find_syscall(struct mt_target *target, pid_t pid, uin
 /* For one whose instruction is at PC: its number and arguments. */
 void mt_ptrace_put_call(const struct mt_system_call *call, uint64_t pc,
 			struct user_regs_struct *registers);
-/* *status: what waitpid() said of a thread that ended meanwhile; else 0.  Errors: GONE. */
+/* *status: what waitpid() said of a thread that ended meanwhile; else 0.  Errors: GONE; BUSY (one
+ * does not end); UNSUPPORTED (there is no such instruction, or not any more since one of the
+ * CALLS).
+ */
 struct mt_error *mt_ptrace_do_syscalls(pid_t pid, pid_t lwp, uint64_t pc,
 				       struct mt_system_call *calls, size_t count, int *status);
 

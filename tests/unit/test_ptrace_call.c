@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "process/inject.h"
+#include "ptrace/syscall.h"
 #include "ptrace/target.h"
 
 #include "unit.h"
@@ -64,6 +65,49 @@ static pid_t start(void)
 	close(ends[0]);
 	close(ends[1]);
 	return child;
+}
+
+/* Memory of ours, which is taken away by such calls, has the instruction as well, and lies lowest.
+ */
+static void test_a_call_that_takes_its_own_instruction_away(void **state)
+{
+	static const uint8_t instruction[] = {0x0f, 0x05};
+	uint8_t *low = mmap((void *)0x10000000, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct mt_system_call calls[] = {
+	    {.number = SYS_munmap, .arguments = {(uintptr_t)low, PAGE}},
+	    {.number = SYS_getpid},
+	};
+	struct mt_target *target = NULL;
+	int status = 0;
+
+	(void)state;
+	assert_true(low != MAP_FAILED);
+	memcpy(low, instruction, sizeof(instruction));
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	assert_no_error(target->run->attach(target, child));
+	/* Another one is found... */
+	assert_no_error(mt_target_call_systems(target, child, calls, 2));
+	assert_int_equal(calls[1].result, child);
+	target->ops->destroy(target);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+
+	/* ...and where it is not, that is an error, and the thread goes on. */
+	child = start();
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, 0, 0), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_error(mt_ptrace_do_syscalls(child, child, (uintptr_t)low, calls, 2, &status),
+		     MT_ERROR_UNSUPPORTED, "no system call instruction at 0x10000000");
+	assert_int_equal(status, 0);
+	struct user_regs_struct registers;
+	assert_int_equal(ptrace(PTRACE_GETREGS, child, 0, &registers), 0);
+	assert_true(registers.rip != (uintptr_t)low);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, __WALL), child);
+	munmap(low, PAGE);
 }
 
 /* The kernel does not tell of a first thread's end while others are there. */
@@ -488,6 +532,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_no_call_of_one_that_ends),
 	    cmocka_unit_test(test_code_that_is_gone),
+	    cmocka_unit_test(test_a_call_that_takes_its_own_instruction_away),
 	    cmocka_unit_test(test_lists_of_calls),
 	    cmocka_unit_test(test_a_stop_within),
 	    cmocka_unit_test(test_results_that_are_gone),
