@@ -12,6 +12,9 @@ struct mt_error *mt_segment_log_init(struct mt_segment_log *log, size_t budget)
 	*log = (struct mt_segment_log){.budget = budget ? budget : DEFAULT_BUDGET, .epoch = 1};
 	if (log->budget < LEAST_BUDGET)
 		log->budget = LEAST_BUDGET;
+	if (mt_array_reserve(&log->bytes, 2 * MT_LOG_RECORD_MAX))
+		return mt_error_no_memory();
+	log->full_at = MT_LOG_RECORD_MAX;
 	return mt_log_slices_init(&log->slices);
 }
 
@@ -52,37 +55,43 @@ void mt_segment_log_fail(struct mt_segment_log *log, struct mt_error *error)
 		log->error = error;
 }
 
-static void make_room(struct mt_segment_log *log)
+static struct mt_error *find_room(struct mt_segment_log *log)
 {
 	if (log->bytes.count + 2 * MT_LOG_RECORD_MAX > log->budget) {
-		struct mt_error *error =
-		    mt_spill_write(&log->spill, log->spilled, log->bytes.items, log->bytes.count);
-		if (error) {
-			mt_segment_log_fail(log, error);
-			return;
-		}
+		mt_try(
+		    mt_spill_write(&log->spill, log->spilled, log->bytes.items, log->bytes.count));
 		log->spilled += log->bytes.count;
 		log->bytes.count = 0;
 	}
-	if (mt_array_reserve(&log->bytes, log->bytes.count + 2 * MT_LOG_RECORD_MAX)) {
-		mt_segment_log_fail(log, mt_error_no_memory());
-		return;
-	}
+	if (mt_array_reserve(&log->bytes, log->bytes.count + 2 * MT_LOG_RECORD_MAX))
+		return mt_error_no_memory();
 	log->full_at = log->bytes.capacity < log->budget ? log->bytes.capacity : log->budget;
 	log->full_at -= MT_LOG_RECORD_MAX;
+	return NULL;
 }
 
-/* Where the next record goes; NULL after a failure. */
-static inline uint8_t *record_start(struct mt_segment_log *log)
+/* What comes after a failure goes where it does no harm. */
+static void make_room(struct mt_segment_log *log)
 {
-	if (log->bytes.count >= log->full_at)
-		make_room(log);
-	return log->error ? NULL : log->bytes.items + log->bytes.count;
+	struct mt_error *error = find_room(log);
+
+	if (!error)
+		return;
+	mt_segment_log_fail(log, error);
+	log->bytes.count = 0;
+}
+
+/* Where the next record goes: there is always room for one. */
+static inline uint8_t *record_start(const struct mt_segment_log *log)
+{
+	return log->bytes.items + log->bytes.count;
 }
 
 static inline void record_end(struct mt_segment_log *log, const uint8_t *end)
 {
 	log->bytes.count = (size_t)(end - log->bytes.items);
+	if (log->bytes.count >= log->full_at)
+		make_room(log);
 }
 
 static inline uint8_t *put_number(uint8_t *at, uint8_t tag, uint32_t number)
@@ -111,8 +120,6 @@ static void define(struct mt_segment_log *log, uint32_t number)
 	struct mt_log_definition definition = {.slice = *slice};
 	uint8_t *at = record_start(log);
 
-	if (!at)
-		return;
 	if (slice->inlined)
 		definition.call_source = slice->inlined->call;
 	else if (slice->call_site && symbolizer && symbolizer->source_at &&
@@ -124,18 +131,21 @@ static void define(struct mt_segment_log *log, uint32_t number)
 	record_end(log, at + sizeof(definition));
 }
 
-static inline void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-			      uint32_t number)
+/* NUMBER has a record that defines it. */
+static inline void pack_begin_again(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				    uint32_t number)
 {
-	uint8_t *at;
+	const uint8_t tag = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
 
+	record_end(log, put_time(log, put_number(record_start(log), tag, number), time_ns));
+}
+
+static void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+		       uint32_t number)
+{
 	while (log->defined <= number)
 		define(log, log->defined++);
-	at = record_start(log);
-	if (!at)
-		return;
-	at = put_number(at, MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0), number);
-	record_end(log, put_time(log, at, time_ns));
+	pack_begin_again(log, time_ns, estimated, number);
 }
 
 static inline void pack_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
@@ -143,8 +153,6 @@ static inline void pack_end(struct mt_segment_log *log, uint64_t time_ns, bool e
 {
 	uint8_t *at = record_start(log);
 
-	if (!at)
-		return;
 	if (estimated)
 		flags |= MT_SLICE_END_TIME_ESTIMATED;
 	*at++ = (uint8_t)(MT_LOG_END | flags << MT_LOG_FLAGS_SHIFT);
@@ -156,8 +164,6 @@ static void pack_instant(struct mt_segment_log *log, uint64_t time_ns,
 {
 	uint8_t *at = record_start(log);
 
-	if (!at)
-		return;
 	*at++ = MT_LOG_INSTANT;
 	at = put_time(log, at, time_ns);
 	memcpy(at, instant, sizeof(*instant));
@@ -168,8 +174,6 @@ void mt_segment_log_text(struct mt_segment_log *log, const char *text)
 {
 	uint8_t *at = record_start(log);
 
-	if (!at)
-		return;
 	*at++ = MT_LOG_TEXT;
 	memcpy(at, &text, sizeof(text));
 	record_end(log, at + sizeof(text));
@@ -177,16 +181,13 @@ void mt_segment_log_text(struct mt_segment_log *log, const char *text)
 
 uint64_t mt_segment_log_late_text(struct mt_segment_log *log, const struct mt_log_late_text *late)
 {
+	const uint64_t place = mt_log_size(log) + 1;
 	uint8_t *at = record_start(log);
 
-	if (!at)
-		return 0;
 	*at++ = MT_LOG_LATE_TEXT;
-	record_end(log, at);
-	const uint64_t place = mt_log_size(log);
 	memcpy(at, late, sizeof(*late));
 	record_end(log, at + sizeof(*late));
-	return place;
+	return log->error ? 0 : place;
 }
 
 bool mt_segment_log_get_late(struct mt_segment_log *log, uint64_t place,
@@ -341,7 +342,7 @@ uint32_t mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_
 void mt_segment_log_begin_settled_again(struct mt_segment_log *log, uint64_t time_ns,
 					bool estimated, uint32_t number)
 {
-	pack_begin(log, time_ns, estimated, number);
+	pack_begin_again(log, time_ns, estimated, number);
 }
 
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)

@@ -29,7 +29,7 @@ struct mt_log_entry {
 struct mt_segment_log {
 	MT_ARRAY(uint8_t) bytes; /* those behind the first `spilled` */
 	size_t budget;
-	size_t full_at; /* bytes.count: make room from here on */
+	size_t full_at; /* bytes.count stays below: a record more has room */
 	uint64_t spilled;
 	struct mt_spill spill;
 	uint64_t time_ns; /* of the last settled entry */

@@ -10,14 +10,13 @@ enum { WINDOW_SIZE = 1 << 16 };
 struct reader {
 	struct mt_segment_log *log;
 	const struct mt_slice_sink *sink;
-	MT_ARRAY(struct mt_log_definition) definitions; /* by number */
-	uint8_t *window;         /* WINDOW_SIZE bytes of a log that spilled */
-	const uint8_t *at, *end; /* what can be read without a refill */
-	uint64_t position;       /* in the log, of `end` */
+	MT_ARRAY(struct mt_slice) slices; /* as last begun, by number */
+	uint8_t *window;                  /* WINDOW_SIZE bytes of a log that spilled */
+	const uint8_t *at, *end;          /* what can be read without a refill */
+	uint64_t position;                /* in the log, of `end` */
 	uint64_t time_ns;
 	uint32_t depth;
-	const char *text;      /* of the next begin or end; NULL: none */
-	struct mt_slice slice; /* that begins; what no record has stays zeroed */
+	const char *text; /* of the next begin or end; NULL: none */
 };
 
 static struct mt_error *read_more(struct reader *r)
@@ -82,28 +81,20 @@ static void get_bytes(struct reader *r, void *bytes, size_t count)
 	r->at += count;
 }
 
-static struct mt_error *replay_begin(struct reader *r, bool estimated)
+static inline struct mt_error *replay_begin(struct reader *r, bool estimated)
 {
-	const struct mt_log_definition *definition = &r->definitions.items[get_number(r)];
-	const struct mt_log_slice *what = &definition->slice;
-	struct mt_slice *slice = &r->slice;
+	struct mt_slice *slice = &r->slices.items[get_number(r)];
 
 	slice->time_ns = get_time(r);
-	slice->kind = what->kind;
-	slice->flags = what->flags | (estimated ? MT_SLICE_TIME_ESTIMATED : 0);
+	slice->flags &= (uint8_t)~MT_SLICE_TIME_ESTIMATED;
+	slice->flags |= estimated ? MT_SLICE_TIME_ESTIMATED : 0;
 	slice->depth = r->depth++;
-	slice->function = what->function;
-	slice->address = what->address;
-	slice->call_site = what->call_site;
-	slice->call_source = definition->call_source;
-	slice->cause = (enum mt_gap_cause)what->cause;
-	slice->bytes_lost = what->bytes_lost;
 	slice->arguments = r->text;
 	r->text = NULL;
 	return r->sink->ops->begin(r->sink->self, slice);
 }
 
-static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
+static inline struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
 {
 	struct mt_slice_end end = {
 	    .time_ns = time_ns, .flags = flags, .depth = --r->depth, .result = r->text};
@@ -116,12 +107,21 @@ static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t f
 static struct mt_error *define(struct reader *r)
 {
 	size_t number = get_number(r);
+	struct mt_log_definition definition;
 
-	if (mt_array_reserve(&r->definitions, number + 1))
+	if (mt_array_reserve(&r->slices, number + 1))
 		return mt_error_no_memory();
-	if (number >= r->definitions.count)
-		r->definitions.count = number + 1;
-	get_bytes(r, &r->definitions.items[number], sizeof(r->definitions.items[number]));
+	get_bytes(r, &definition, sizeof(definition));
+	r->slices.items[number] = (struct mt_slice){
+	    .kind = definition.slice.kind,
+	    .flags = definition.slice.flags,
+	    .function = definition.slice.function,
+	    .address = definition.slice.address,
+	    .call_site = definition.slice.call_site,
+	    .call_source = definition.call_source,
+	    .cause = (enum mt_gap_cause)definition.slice.cause,
+	    .bytes_lost = definition.slice.bytes_lost,
+	};
 	return NULL;
 }
 
@@ -135,16 +135,11 @@ static struct mt_error *replay_instant(struct reader *r)
 	return r->sink->ops->instant(r->sink->self, &instant);
 }
 
-static struct mt_error *replay_record(struct reader *r)
+static struct mt_error *replay_rare(struct reader *r, uint8_t tag)
 {
-	uint8_t tag = *r->at++;
 	struct mt_log_late_text late;
 
 	switch (tag & MT_LOG_KIND_MASK) {
-	case MT_LOG_BEGIN:
-		return replay_begin(r, tag & MT_LOG_ESTIMATED);
-	case MT_LOG_END:
-		return replay_end(r, get_time(r), tag >> MT_LOG_FLAGS_SHIFT);
 	case MT_LOG_INSTANT:
 		return replay_instant(r);
 	case MT_LOG_TEXT:
@@ -157,6 +152,17 @@ static struct mt_error *replay_record(struct reader *r)
 	default:
 		return define(r);
 	}
+}
+
+static inline struct mt_error *replay_record(struct reader *r)
+{
+	const uint8_t tag = *r->at++, kind = tag & MT_LOG_KIND_MASK;
+
+	if (kind == MT_LOG_BEGIN)
+		return replay_begin(r, tag & MT_LOG_ESTIMATED);
+	if (kind == MT_LOG_END)
+		return replay_end(r, get_time(r), tag >> MT_LOG_FLAGS_SHIFT);
+	return replay_rare(r, tag);
 }
 
 static struct mt_error *begin_roots(struct reader *r, const struct mt_replay *replay)
@@ -218,7 +224,7 @@ struct mt_error *mt_segment_log_replay(struct mt_segment_log *log, const struct 
 		error = mt_error_no_memory();
 	else
 		error = replay_all(&r, replay);
-	mt_array_deinit(&r.definitions);
+	mt_array_deinit(&r.slices);
 	free(r.window);
 	return error;
 }

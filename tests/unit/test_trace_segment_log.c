@@ -4,6 +4,9 @@
 #include "trace/sink_ops.h"
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { MANY = 2 * MT_LOG_SLICES + 1000 };
 
 struct got {
@@ -118,11 +121,85 @@ static void another_symbolizer_is_asked_again(void **state)
 	mt_segment_log_deinit(&log);
 }
 
+enum { RESULTS = 20000, LEAST = 1 /* byte of memory: as little as there may be */ };
+
+static struct mt_error *on_end_with_result(void *self, const struct mt_slice_end *end)
+{
+	char expected[16];
+
+	snprintf(expected, sizeof(expected), "%d", (*(int *)self)++);
+	assert_non_null(end->result);
+	assert_string_equal(end->result, expected);
+	return NULL;
+}
+
+static struct mt_error *ignore_begin(void *self, const struct mt_slice *slice)
+{
+	(void)self;
+	(void)slice;
+	return NULL;
+}
+
+/* In memory, and in the file that most of the log is in by then. */
+static void texts_that_come_late_go_where_they_belong(void **state)
+{
+	static const struct mt_thread thread = {.pid = 1, .tid = 1};
+	static const struct mt_log_slice slice = {.call_site = 1, .kind = MT_SLICE_CALL};
+	static char texts[RESULTS][16];
+	static uint64_t places[RESULTS];
+	struct mt_slice_sink_ops ops = counting;
+	struct mt_segment_log log;
+	int ends = 0;
+
+	(void)state;
+	ops.begin = ignore_begin;
+	ops.end = on_end_with_result;
+	assert_no_error(mt_segment_log_init(&log, LEAST));
+	for (int i = 0; i < RESULTS; i++) {
+		mt_segment_log_begin_settled(&log, (uint64_t)i * i, false, &slice);
+		places[i] = mt_segment_log_late_text(&log, &(struct mt_log_late_text){0});
+		mt_segment_log_end(&log, (uint64_t)i * i, false, 0);
+	}
+	assert_true(log.spilled > 0);
+	for (int i = RESULTS - 1; i >= 0; i--) {
+		struct mt_log_late_text late;
+
+		snprintf(texts[i], sizeof(texts[i]), "%d", i);
+		assert_true(mt_segment_log_get_late(&log, places[i], &late));
+		assert_null(late.text);
+		late.text = texts[i];
+		mt_segment_log_set_late(&log, places[i], &late);
+	}
+	assert_no_error(log.error);
+	assert_no_error(mt_segment_log_replay(
+	    &log, &(struct mt_replay){.sink = {&ops, &ends}, .thread = &thread}));
+	assert_int_equal(ends, RESULTS);
+	mt_segment_log_deinit(&log);
+}
+
+static void a_log_that_cannot_spill_fails_once(void **state)
+{
+	struct mt_segment_log log;
+
+	(void)state;
+	assert_int_equal(setenv("TMPDIR", "/does/not/exist", 1), 0);
+	assert_no_error(mt_segment_log_init(&log, LEAST));
+	for (uint64_t i = 0; i < MT_LOG_SLICES; i++)
+		put(&log, i, i % 2);
+	assert_non_null(log.error);
+	assert_int_equal(mt_segment_log_late_text(&log, &(struct mt_log_late_text){0}), 0);
+	assert_int_equal(log.spilled, 0);
+	mt_segment_log_deinit(&log);
+	assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(more_slices_than_have_numbers),
 	    cmocka_unit_test(another_symbolizer_is_asked_again),
+	    cmocka_unit_test(texts_that_come_late_go_where_they_belong),
+	    cmocka_unit_test(a_log_that_cannot_spill_fails_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
