@@ -222,9 +222,16 @@ static struct mt_error *start_begin(struct fxt *fxt, const struct mt_slice *slic
 }
 
 /* A shape has no word for the time.  It is of an estimated one, whose flag is its last word, and
- * serves the others too.  One that is too large is not kept. */
+ * serves the others too. */
+static const struct mt_slice_shape *find_shape(const struct fxt *fxt, const struct mt_slice *slice)
+{
+	return mt_slice_shape_find(&fxt->shapes, slice, slice->flags | MT_SLICE_TIME_ESTIMATED,
+				   fxt->strings.generation);
+}
+
+/* *SHAPE stays NULL: it is too large to be kept. */
 static struct mt_error *make_shape(struct fxt *fxt, const struct mt_slice *slice,
-				   struct mt_slice_shape *shape)
+				   const struct mt_slice_shape **shape)
 {
 	struct mt_fxt_record *record = &fxt->record;
 	struct mt_slice estimated = *slice;
@@ -232,10 +239,10 @@ static struct mt_error *make_shape(struct fxt *fxt, const struct mt_slice *slice
 	estimated.flags |= MT_SLICE_TIME_ESTIMATED;
 	mt_try(start_begin(fxt, &estimated));
 	record->words[1] = any_thread(record);
-	if ((record->count - 1) * sizeof(record->words[0]) <= sizeof(shape->bytes))
-		mt_slice_shape_keep(shape, &record->words[1],
-				    (record->count - 1) * sizeof(record->words[0]),
-				    fxt->strings.generation);
+	if ((record->count - 1) * sizeof(record->words[0]) <= MT_SLICE_SHAPE_BYTES)
+		*shape = mt_slice_shape_keep(&fxt->shapes, slice, estimated.flags,
+					     fxt->strings.generation, &record->words[1],
+					     (record->count - 1) * sizeof(record->words[0]));
 	return NULL;
 }
 
@@ -259,13 +266,11 @@ static struct mt_error *send_shape(struct fxt *fxt, const struct mt_slice_shape 
 static struct mt_error *write_begin(struct fxt *fxt, const struct mt_slice *slice)
 {
 	if (mt_slice_has_shape(slice)) {
-		struct mt_slice_shape *shape =
-		    mt_slice_shape_of(&fxt->shapes, slice, slice->flags | MT_SLICE_TIME_ESTIMATED,
-				      fxt->strings.generation);
+		const struct mt_slice_shape *shape = find_shape(fxt, slice);
 
-		if (!shape->size)
-			mt_try(make_shape(fxt, slice, shape));
-		if (shape->size)
+		if (!shape)
+			mt_try(make_shape(fxt, slice, &shape));
+		if (shape)
 			return send_shape(fxt, shape, slice);
 	}
 	mt_try(start_begin(fxt, slice));

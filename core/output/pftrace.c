@@ -207,13 +207,14 @@ static struct mt_error *write_begin(struct pftrace *pftrace, const struct mt_sli
 		return send_event(pftrace, slice->time_ns);
 	}
 
-	struct mt_slice_shape *shape =
-	    mt_slice_shape_of(&pftrace->shapes, slice, slice->flags, pftrace->strings.generation);
-	if (!shape->size) {
+	const struct mt_slice_shape *shape =
+	    mt_slice_shape_find(&pftrace->shapes, slice, slice->flags, pftrace->strings.generation);
+	if (!shape) {
 		mt_try(start_begin(pftrace, slice));
 		if (event->size > MT_SLICE_SHAPE_BYTES)
 			return send_event(pftrace, slice->time_ns);
-		mt_slice_shape_keep(shape, event->bytes, event->size, pftrace->strings.generation);
+		shape = mt_slice_shape_keep(&pftrace->shapes, slice, slice->flags,
+					    pftrace->strings.generation, event->bytes, event->size);
 	}
 	return mt_pf_send_event(pftrace->stream, slice->time_ns, pftrace->thread->uuid,
 				shape->bytes, shape->size);

@@ -23,32 +23,36 @@ static inline size_t place_of(const struct mt_slice *slice, uint8_t flags)
 	return ((what ^ what >> 32) * factor >> 40) % (MT_SLICE_SHAPES / WAYS) * WAYS;
 }
 
-struct mt_slice_shape *mt_slice_shape_of(struct mt_slice_shapes *shapes,
-					 const struct mt_slice *slice, uint8_t flags,
-					 uint32_t generation)
+const struct mt_slice_shape *mt_slice_shape_find(const struct mt_slice_shapes *shapes,
+						 const struct mt_slice *slice, uint8_t flags,
+						 uint32_t generation)
 {
-	struct mt_slice_shape *shape = &shapes->shapes[place_of(slice, flags)];
+	const struct mt_slice_shape *shape = &shapes->shapes[place_of(slice, flags)];
 
 	for (size_t way = 0; way < WAYS; way++)
 		if (is_of(&shape[way], slice, flags) && shape[way].size &&
 		    shape[way].generation == generation)
 			return &shape[way];
+	return NULL;
+}
+
+const struct mt_slice_shape *mt_slice_shape_keep(struct mt_slice_shapes *shapes,
+						 const struct mt_slice *slice, uint8_t flags,
+						 uint32_t generation, const void *record,
+						 size_t size)
+{
+	struct mt_slice_shape *shape = &shapes->shapes[place_of(slice, flags)];
+
 	memmove(shape + 1, shape, (WAYS - 1) * sizeof(*shape));
 	shape->function = slice->function;
 	shape->address = slice->address;
 	shape->call_site = slice->call_site;
 	shape->call_file = slice->call_source.file;
 	shape->call_line = slice->call_source.line;
+	shape->generation = generation;
 	shape->kind = slice->kind;
 	shape->flags = flags;
-	shape->size = 0;
-	return shape;
-}
-
-void mt_slice_shape_keep(struct mt_slice_shape *shape, const void *record, size_t size,
-			 uint32_t generation)
-{
 	shape->size = (uint8_t)size;
-	shape->generation = generation;
 	memcpy(shape->bytes, record, size);
+	return shape;
 }

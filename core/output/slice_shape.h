@@ -35,13 +35,14 @@ static inline bool mt_slice_has_shape(const struct mt_slice *slice)
 	       slice->kind != MT_SLICE_SIDE && slice->kind != MT_SLICE_GAP;
 }
 
-/* The shape of SLICE's begin, as if it had these FLAGS, or where it may be kept: then its size is
- * 0. */
-struct mt_slice_shape *mt_slice_shape_of(struct mt_slice_shapes *shapes,
-					 const struct mt_slice *slice, uint8_t flags,
-					 uint32_t generation);
-/* Keep the begin that RECORD holds, of at most MT_SLICE_SHAPE_BYTES. */
-void mt_slice_shape_keep(struct mt_slice_shape *shape, const void *record, size_t size,
-			 uint32_t generation);
+/* The shape of SLICE's begin, as if it had these FLAGS.  NULL: none is kept. */
+const struct mt_slice_shape *mt_slice_shape_find(const struct mt_slice_shapes *shapes,
+						 const struct mt_slice *slice, uint8_t flags,
+						 uint32_t generation);
+/* Keep the begin that RECORD holds, of at most MT_SLICE_SHAPE_BYTES, of one that was not found. */
+const struct mt_slice_shape *mt_slice_shape_keep(struct mt_slice_shapes *shapes,
+						 const struct mt_slice *slice, uint8_t flags,
+						 uint32_t generation, const void *record,
+						 size_t size);
 
 #endif
