@@ -90,11 +90,8 @@ void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 	/* Its call was not seen. */
 	mt_sp_unwind(stack, sp + 1);
-	if (mt_array_push(&stack->current->frames,
-			  ((struct mt_sp_frame){.function = function, .sp = sp}))) {
-		mt_rebuild_out_of_memory(&stack->base);
+	if (!mt_sp_push(stack, function, sp, 0))
 		return;
-	}
 	mt_segment_log_begin_settled(&stack->base.log, stack->base.now_ns, true,
 				     &(struct mt_log_slice){.function = function,
 							    .kind = MT_SLICE_CALL,

@@ -197,37 +197,19 @@ void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,
 	}
 }
 
-/* The innermost frame calls, by CALL if that is known.  False: it does not. */
-static bool leave_for_call(struct mt_sp_stack *stack, const struct mt_event *event,
-			   const struct mt_function *callee, const struct mt_sp_cached_call *call,
-			   struct mt_log_slice *slice)
+/* The innermost frame, if there is one, calls by CALL. */
+static void leave_by(struct mt_sp_stack *stack, const struct mt_sp_cached_call *call)
 {
-	struct mt_sp_region *region = stack->current;
+	const struct mt_sp_region *region = stack->current;
 	struct mt_sp_frame *top = mt_sp_top(region);
 
-	if (call) {
-		stack->has_returns = true;
-		if (!call->call.address && mt_sp_is_start(stack, event))
-			return false;
-		slice->call_site = call->call.address;
-		slice->inlined = mt_sp_outermost(stack, &call->span);
-		/* Else a function between them is not recorded. */
-		if (!top || region->frames.count <= region->hidden)
-			return true;
-		if (call->made)
-			begin_made(stack, top, call->made);
-		else if ((top->inlines || call->span.depth) &&
-			 mt_sp_is_same(top->function, call->caller))
-			mt_sp_set_inlines(stack, top, &call->span);
-	} else if (mt_sp_is_start(stack, event)) {
-		return false;
-	} else if (top) {
-		const struct mt_sp_cached_site *site = site_of(stack, top->function, callee, false);
-
-		slice->call_site = site->address;
-		slice->inlined = mt_sp_outermost(stack, &site->span);
-	}
-	return true;
+	/* Else a function between them is not recorded. */
+	if (!top || region->frames.count <= region->hidden)
+		return;
+	if (call->made)
+		begin_made(stack, top, call->made);
+	else if ((top->inlines || call->span.depth) && mt_sp_is_same(top->function, call->caller))
+		mt_sp_set_inlines(stack, top, &call->span);
 }
 
 /* CALL: what led here alone, and so may have led here before; NULL: something else did. */
@@ -235,62 +217,70 @@ static void begin_slice(struct mt_sp_stack *stack, const struct mt_log_slice *sl
 			struct mt_sp_cached_call *call)
 {
 	struct mt_segment_log *log = &stack->base.log;
-	const uint64_t now_ns = stack->base.now_ns;
+	const uint32_t number =
+	    mt_segment_log_begin_settled(log, stack->base.now_ns, stack->base.estimated, slice);
 
-	if (!call) {
-		mt_segment_log_begin_settled(log, now_ns, stack->base.estimated, slice);
+	if (!call)
 		return;
-	}
-	if (call->to == slice->address && call->flags == slice->flags &&
-	    call->generation == log->slices.generation) {
-		mt_segment_log_begin_settled_again(log, now_ns, stack->base.estimated,
-						   call->number);
-		return;
-	}
-	call->number = mt_segment_log_begin_settled(log, now_ns, stack->base.estimated, slice);
+	call->number = number;
 	call->to = slice->address;
 	call->flags = slice->flags;
-	call->generation = call->number != MT_LOG_SLICES_NONE ? log->slices.generation : 0;
+	call->generation = number != MT_LOG_SLICES_NONE ? log->slices.generation : 0;
 }
 
 bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
 		 bool is_called, const struct mt_function *jumped)
 {
-	struct mt_sp_frame frame = {
-	    .function = mt_rebuild_function_at(&stack->base, event->to),
-	    .sp = event->from,
-	    .return_address = mt_event_return_address(event),
-	};
-	struct mt_log_slice slice = {
-	    .function = frame.function,
-	    .address = event->to,
-	    .kind = MT_SLICE_CALL,
-	    .flags = flags,
-	};
+	struct mt_segment_log *log = &stack->base.log;
+	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
+	const uint64_t return_address = mt_event_return_address(event);
+	const struct mt_sp_cached_site *site = NULL;
 	struct mt_sp_cached_call *call = NULL;
 
 	if (jumped) {
-		const struct mt_sp_cached_site *site =
-		    site_of(stack, jumped, frame.function, frame.return_address != 0);
-
-		slice.call_site = site->address;
-		slice.inlined = mt_sp_outermost(stack, &site->span);
+		site = site_of(stack, jumped, function, return_address != 0);
 	} else if (is_called) {
-		if (frame.return_address)
-			call = call_before(stack, frame.return_address);
-		if (!leave_for_call(stack, event, frame.function, call, &slice))
+		const struct mt_sp_frame *top = mt_sp_top(stack->current);
+
+		if (return_address) {
+			call = call_before(stack, return_address);
+			stack->has_returns = true;
+		}
+		if (!(call && call->call.address) && mt_sp_is_start(stack, event))
 			return false;
+		if (call)
+			leave_by(stack, call);
+		else if (top)
+			site = site_of(stack, top->function, function, false);
 	}
-	if (mt_array_push(&stack->current->frames, frame)) {
-		mt_rebuild_out_of_memory(&stack->base);
+	struct mt_sp_frame *frame = mt_sp_push(stack, function, event->from, return_address);
+	if (!frame)
 		return true;
-	}
 	const char *arguments =
-	    stack->values.count ? mt_sp_values_of(stack, frame.sp, frame.function, false) : NULL;
+	    stack->values.count ? mt_sp_values_of(stack, event->from, function, false) : NULL;
 	if (arguments)
-		mt_segment_log_text(&stack->base.log, arguments);
-	begin_slice(stack, &slice, call);
+		mt_segment_log_text(log, arguments);
+	if (call && call->to == event->to && call->flags == flags &&
+	    call->generation == log->slices.generation) {
+		mt_segment_log_begin_settled_again(log, stack->base.now_ns, stack->base.estimated,
+						   call->number);
+	} else {
+		const struct mt_inline_span *span = call ? &call->span : site ? &site->span : NULL;
+
+		begin_slice(stack,
+			    &(struct mt_log_slice){
+				.function = function,
+				.inlined = span ? mt_sp_outermost(stack, span) : NULL,
+				.address = event->to,
+				.call_site = call   ? call->call.address
+					     : site ? site->address
+						    : 0,
+				.kind = MT_SLICE_CALL,
+				.flags = flags,
+			    },
+			    call);
+	}
 	if (stack->values.count)
-		mt_sp_begin_python(stack, mt_sp_top(stack->current));
+		mt_sp_begin_python(stack, frame);
 	return true;
 }

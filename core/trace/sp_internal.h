@@ -192,6 +192,34 @@ static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 	return region->frames.count ? mt_array_last(&region->frames) : NULL;
 }
 
+/* A frame on the current stack.  NULL: no memory, and the rebuild has failed. */
+static inline struct mt_sp_frame *mt_sp_push(struct mt_sp_stack *stack,
+					     const struct mt_function *function, uint64_t sp,
+					     uint64_t return_address)
+{
+	struct mt_sp_region *region = stack->current;
+
+	if (region->frames.count == region->frames.capacity &&
+	    mt_array_reserve(&region->frames, region->frames.count + 1)) {
+		mt_rebuild_out_of_memory(&stack->base);
+		return NULL;
+	}
+	struct mt_sp_frame *frame = &region->frames.items[region->frames.count++];
+	/* One by one: of a whole struct GCC makes a `rep stos`, which takes as long as all else. */
+	frame->function = function;
+	frame->sp = sp;
+	frame->return_address = return_address;
+	frame->chain = NULL;
+	frame->inlines = 0;
+	frame->python = NULL;
+	frame->made = frame->at_entry = frame->is_root = false;
+	frame->late.place = 0;
+	frame->late.epoch = 0;
+	frame->call_site = 0;
+	frame->call_id = 0;
+	return frame;
+}
+
 /* A frame's slice, and those on it that are no frame's. */
 static inline uint32_t mt_sp_slices_of(const struct mt_sp_frame *frame)
 {

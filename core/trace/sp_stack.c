@@ -45,18 +45,10 @@ static void names_changed(struct mt_rebuild *rebuild)
 	stack->owners.count = 0;
 }
 
-/* The current stack's innermost frame ends. */
-void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
+/* What lies on FRAME's slice ends. */
+static void end_inside(struct mt_sp_stack *stack, const struct mt_sp_frame *frame,
+		       uint8_t end_flags)
 {
-	struct mt_sp_region *region = stack->current;
-
-	if (stack->base.estimated)
-		end_flags |= MT_SLICE_END_TIME_ESTIMATED;
-	if (--region->frames.count < region->hidden) {
-		region->hidden = region->frames.count;
-		return;
-	}
-	const struct mt_sp_frame *frame = &region->frames.items[region->frames.count];
 	for (uint32_t i = frame->inlines; i > 0; i--)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false,
 				   frame->made && i == frame->inlines
@@ -64,11 +56,26 @@ void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
 				       : end_flags);
 	if (frame->python)
 		mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
+}
+
+/* The current stack's innermost frame ends. */
+void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags)
+{
+	struct mt_sp_region *region = stack->current;
+	const struct mt_sp_frame *frame = mt_sp_top(region);
+
+	if (stack->base.estimated)
+		end_flags |= MT_SLICE_END_TIME_ESTIMATED;
+	if (--region->frames.count < region->hidden) {
+		region->hidden = region->frames.count;
+		return;
+	}
+	if (frame->inlines || frame->python)
+		end_inside(stack, frame, end_flags);
 	if (stack->result)
 		mt_segment_log_text(&stack->base.log, stack->result);
 	else if (stack->jump)
-		mt_sp_await_result(stack, region->frames.items[region->frames.count].function,
-				   stack->jump);
+		mt_sp_await_result(stack, frame->function, stack->jump);
 	mt_segment_log_end(&stack->base.log, stack->base.now_ns, false, end_flags);
 }
 
@@ -422,15 +429,67 @@ static void take_mark(struct mt_sp_stack *stack, const struct mt_event *event)
 	}
 }
 
+/* ENTRY, LEAVE or AGAIN. */
+static inline void take_call(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	resume(stack);
+	if (event->kind == MT_EVENT_ENTRY)
+		entry(stack, event);
+	else if (event->kind == MT_EVENT_LEAVE)
+		leave(stack, event);
+	else
+		mt_sp_again(stack, event);
+	stack->values.count = 0;
+	stack->frames_up_to = 0;
+	stack->has_begun = true;
+}
+
+/* The FRAME events that begin with EVENT.  Returns how many. */
+static size_t take_frames(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	size_t count = 1;
+
+	while (event + count < stack->ahead_end && event[count].kind == MT_EVENT_FRAME)
+		count++;
+	resume(stack);
+	mt_sp_take_frames(stack, event, count);
+	stack->frames_up_to = event[count - 1].from;
+	stack->has_begun = true;
+	return count;
+}
+
+/* An event of another kind. */
+static void take_other(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_EVENT_VALUE:
+		mt_sp_take_value(stack, event);
+		break;
+	case MT_EVENT_SIGNAL:
+		signal_comes(stack, event);
+		break;
+	case MT_EVENT_MARK:
+		take_mark(stack, event);
+		break;
+	case MT_EVENT_GAP:
+		gap(stack, event);
+		mt_sp_give_to_all(stack, event);
+		break;
+	}
+	stack->frames_up_to = 0;
+	stack->has_begun |= event->kind == MT_EVENT_VALUE || event->kind == MT_EVENT_GAP;
+}
+
 static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
+	const struct mt_event *const end = events + count;
+	size_t taken;
 
-	for (size_t i = 0; i < count && !rebuild->log.error; i++) {
-		const struct mt_event *event = &events[i];
-		uint64_t frames_up_to = 0;
-		size_t frames = 1;
-
+	stack->ahead_end = end;
+	for (const struct mt_event *event = events; event < end && !rebuild->log.error;
+	     event += taken) {
+		taken = 1;
 		if (event->kind == MT_EVENT_MARK && event->detail == MT_MARK_OWN_STACK) {
 			stack->own_stack = event->to;
 			stack->own_bytes = event->from;
@@ -438,46 +497,12 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 		}
 		mt_rebuild_advance(rebuild, event);
 		stack->ahead = event;
-		stack->ahead_end = events + count;
-		switch (event->kind) {
-		case MT_EVENT_VALUE:
-			mt_sp_take_value(stack, event);
-			break;
-		case MT_EVENT_ENTRY:
-			resume(stack);
-			entry(stack, event);
-			break;
-		case MT_EVENT_LEAVE:
-			resume(stack);
-			leave(stack, event);
-			break;
-		case MT_EVENT_AGAIN:
-			resume(stack);
-			mt_sp_again(stack, event);
-			break;
-		case MT_EVENT_FRAME:
-			while (i + frames < count && event[frames].kind == MT_EVENT_FRAME)
-				frames++;
-			resume(stack);
-			mt_sp_take_frames(stack, event, frames);
-			frames_up_to = event[frames - 1].from;
-			i += frames - 1;
-			break;
-		case MT_EVENT_SIGNAL:
-			signal_comes(stack, event);
-			break;
-		case MT_EVENT_MARK:
-			take_mark(stack, event);
-			break;
-		case MT_EVENT_GAP:
-			gap(stack, event);
-			mt_sp_give_to_all(stack, event);
-			break;
-		}
-		stack->frames_up_to = frames_up_to;
-		stack->has_begun |= event->kind >= MT_EVENT_ENTRY || event->kind == MT_EVENT_GAP;
-		if (event->kind >= MT_EVENT_ENTRY && event->kind <= MT_EVENT_AGAIN)
-			stack->values.count = 0;
+		if (event->kind == MT_EVENT_FRAME)
+			taken = take_frames(stack, event);
+		else if (event->kind >= MT_EVENT_ENTRY && event->kind <= MT_EVENT_AGAIN)
+			take_call(stack, event);
+		else
+			take_other(stack, event);
 	}
 }
 
