@@ -185,13 +185,22 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 			    !handler && mt_event_return_address(event), NULL);
 }
 
+/* On the current stack, not far below its innermost frame, or where none is known. */
+static inline bool is_near(const struct mt_sp_stack *stack, const struct mt_sp_frame *top,
+			   uint64_t sp)
+{
+	const struct mt_sp_region *region = stack->current;
+
+	return region && !region->fiber && sp > stack->floor &&
+	       (top ? top->sp : region->base) - sp <= MT_SP_FAR;
+}
+
 static inline void entry(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	struct mt_sp_region *region = stack->current;
 	const struct mt_sp_frame *top = region ? mt_sp_top(region) : NULL;
 
-	if (top && !region->fiber && top->sp - event->from <= MT_SP_FAR &&
-	    event->from > stack->floor)
+	if (is_near(stack, top, event->from) && (top || !mt_sp_is_start(stack, event)))
 		enter(stack, event);
 	else if (!(top && top->sp == event->from) && mt_sp_is_start(stack, event))
 		mt_sp_start_fiber(stack, event);
