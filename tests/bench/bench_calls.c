@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* bench_calls EVENTS [OUTPUT]: from a ring of call events to a timeline, each step with its time.
- * The events are a made-up program's, of this one's own functions, so that names are real. */
+ * The events are a made-up program's, of this one's own functions, so that names are real, and each
+ * returns to behind a call: else it would be a coroutine's. */
+#include "decode/decode.h"
 #include "engine/calls/ring/ring.h"
+#include "no_sink.h"
 #include "output/trace_writer.h"
 #include "perf/recording_writer.h"
-#include "decode/decode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define TID       100
-#define STACK     0x7ffc00100000ull
-#define FUNCTIONS 8
-#define DEPTH     24
-#define MANY      4096
+#define TID        100
+#define STACK      0x7ffc00100000ull
+#define FUNCTIONS  8
+#define DEPTH      24
+#define MANY       4096
+#define CALL_BYTES 3 /* call *8(%rax), which may lead to any of them */
 #define FUNCTION(n)                                                                                \
-	__attribute__((noinline, noclone)) static int function_##n(int x)                          \
+	__attribute__((naked, noinline)) static void function_##n(void)                            \
 	{                                                                                          \
-		return x * (n + 3);                                                                \
+		__asm__("call *8(%rax)\n\tret");                                                   \
 	}
 
 FUNCTION(0)
@@ -31,7 +34,7 @@ FUNCTION(5)
 FUNCTION(6)
 FUNCTION(7)
 
-static int (*const functions[FUNCTIONS])(int) = {
+static void (*const functions[FUNCTIONS])(void) = {
     function_0, function_1, function_2, function_3, function_4, function_5, function_6, function_7,
 };
 
@@ -87,10 +90,13 @@ static uint64_t fill_ring(uint8_t *ring, uint64_t events)
 		memcpy(ring + at, &event, sizeof(event));
 		at += sizeof(event);
 		if (enters) {
-			uint64_t caller = (uint64_t)(uintptr_t)functions[random % FUNCTIONS] + 5;
+			unsigned caller =
+			    depth > 1 ? stack[depth - 2] : (unsigned)(random >> 16) % FUNCTIONS;
+			uint64_t return_address =
+			    (uint64_t)(uintptr_t)functions[caller] + CALL_BYTES;
 
-			memcpy(ring + at, &caller, sizeof(caller));
-			at += sizeof(caller);
+			memcpy(ring + at, &return_address, sizeof(return_address));
+			at += sizeof(return_address);
 		}
 		tsc += 10 + random % 40;
 	}
@@ -180,11 +186,15 @@ int main(int argc, char **argv)
 	must(mt_recording_writer_reopen(writer, &recording));
 	tell("open the recording", step, events);
 	step = seconds();
+	must(mt_decode(recording, NULL, (struct mt_slice_sink){&no_ops, NULL}, &stats));
+	tell("recording to slices, thrown away", step, events);
+	const double slices = seconds() - step;
+	step = seconds();
 	must(mt_trace_writer_create(output, "fxt", NULL, &timeline));
 	must(mt_decode(recording, NULL, mt_trace_writer_sink(timeline), &stats));
 	must(mt_trace_writer_finish(timeline));
 	tell("recording to .fxt", step, events);
-	tell("all", start, stats.events);
+	tell("all", start + slices, stats.events);
 	mt_trace_writer_destroy(timeline);
 	mt_recording_close(recording);
 	mt_recording_writer_destroy(writer);
