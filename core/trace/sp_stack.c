@@ -253,7 +253,8 @@ static bool stays_on_own_stack(const struct mt_sp_stack *stack, uint64_t sp)
 
 /* A function that switches stacks reports its entry on one and its ret on another.  Its frame
  * stays where it is: that is where the other stack will go on.  Had OWNER been left in the same
- * way, it would have a frame at SP: so it is left to an outer frame, or another stack begins. */
+ * way, it would have a frame at SP, or right above it, where the function jumps to its own ret: so
+ * it is left to an outer frame, or another stack begins. */
 static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owner,
 			    const struct mt_event *event, const struct mt_function *function)
 {
@@ -265,7 +266,7 @@ static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owne
 
 	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= MT_SP_START_SLACK) {
 		owner->frames.count = 0;
-	} else if (!top || sp < top->sp) {
+	} else if (!top || sp + 1 < top->sp) {
 		if (wants_fibers ? !is_switch : stays_on_own_stack(stack, sp))
 			return;
 		owner = mt_sp_region_create(stack, sp + MT_SP_START_SLACK);

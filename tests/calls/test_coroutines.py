@@ -12,7 +12,7 @@ import pytest
 from tests import conftest
 
 CALL = re.compile(r"^ .*?  (?:\+\d+ )?(\w[\w:]*)(?:\([^)]*\))?(?: \(([^)]*)\))?(?:  | *$)", re.M)
-WAYS = ["contexts", "neighbours", "alike", "own", "unseen", "thread", "again", "handled"]
+WAYS = ["contexts", "neighbours", "alike", "own", "unseen", "jumped", "thread", "again", "handled"]
 
 
 def record(run_mtdb, path, *command, stamps="sampled", words=()):
@@ -57,8 +57,8 @@ def test_a_call_is_one_slice(compile, run_mtdb, tmp_path, way, stamps):
         if len(shown) == 9:
             break
     assert len(shown) == len(coroutines) == 9
-    start = "own_coroutine" if way in ("own", "unseen", "thread") else "coroutine"
-    switch = "switch_stacks" if way in ("own", "thread") else "swapcontext"
+    start = "own_coroutine" if way in ("own", "unseen", "jumped", "thread") else "coroutine"
+    switch = {"own": "switch_stacks", "thread": "switch_stacks", "jumped": "switch_by_jump"}.get(way, "swapcontext")
     for (name, text), expected in zip(shown.items(), coroutines):
         assert re.fullmatch(rf'Coroutine "coroutine \d+ \({start}\)"', name)
         if way == "handled":  # what siglongjmp() leaves is unwound
