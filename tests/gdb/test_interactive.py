@@ -35,6 +35,38 @@ def test_ctrl_c_and_quit(terminal, compile):
     assert child.exitstatus == 0
 
 
+def test_threads_that_go_on_one_by_one(terminal, compile):
+    """Others run already, which nobody can look at, and whose code must stay as it is."""
+    child = terminal(compile("debugged_threads.c", "-O1", "-pthread"))
+    child.expect(PROMPT)
+    say(child, "mtrace start")
+    say(child, "tbreak check")
+    say(child, "handle SIGUSR1 nostop noprint")
+    child.sendline("run")
+    child.expect("New Thread.*" * 4)
+    for _ in range(6):
+        pexpect.run("sleep 0.05")
+        child.sendintr()
+        child.expect("received signal SIGINT")
+        child.expect(PROMPT)
+        said = say(child, "set scheduler-locking on")
+        for thread in (2, 3, 4):
+            said += say(child, f"thread {thread}") + say(child, "continue &")
+        said += say(child, "thread 1") + say(child, "info threads") + say(child, "stepi 3")
+        said += say(child, "set scheduler-locking off")
+        assert "mtrace" not in said
+        assert said.count("(running)") == 3
+        child.sendline("continue")
+        child.expect("Continuing")
+    pexpect.run("sleep 0.05")
+    child.sendintr()
+    child.expect("received signal SIGINT")
+    child.expect(PROMPT)
+    say(child, "signal SIGUSR1")
+    assert "exited normally" in say(child, "continue")
+    assert re.search(r"\b(tree|leaf|branch|leap|leaping)\b", say(child, "mtrace history 20"))
+
+
 def test_text_interface(terminal, compile):
     child = terminal(compile("deep.c", "-O0"))
     child.expect(PROMPT)

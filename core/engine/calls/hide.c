@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text as it would be without us, while people look at the program.  When the patches come
  * back, those stay out whose displaced bytes somebody may come into: a debugger's breakpoints, and
- * what it steps through. */
+ * what it steps through.  A debugger may let threads go on one by one: while some run, which may
+ * be in any of them, none comes back. */
 #include "engine/calls/private.h"
 
 #include "process/inject.h"
@@ -100,6 +101,7 @@ struct showing {
 	struct mt_calls_space *space;
 	const struct mt_engine_alone *alone;
 	bool was_masked;
+	bool runs;                   /* a thread of the program's already */
 	MT_ARRAY(uint64_t) standing; /* where threads do, or will when a signal handler returns */
 };
 
@@ -195,7 +197,8 @@ static struct mt_error *settle_thread(void *context, pid_t lwp)
 	struct user_regs_struct registers;
 	struct mt_error *error = target->ops->get_registers(target, lwp, &registers);
 
-	if (error) { /* it ended */
+	if (error) {
+		showing->runs |= !mt_proc_has_ended(lwp);
 		mt_error_destroy(error);
 		return NULL;
 	}
@@ -331,6 +334,9 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 		if (way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
 		    mt_calls_miss(showing->space, place, i))
 			return mt_error_no_memory();
+	for (size_t i = 0; showing->runs && i < count; i++)
+		if (!place->written[i] && mt_calls_is_on(place, i))
+			mt_calls_patch_hold(place, i);
 	return NULL;
 }
 
@@ -353,7 +359,7 @@ static void hold_lines(const struct showing *showing)
 {
 	mt_array_each (one, &showing->space->breaks)
 		one->held = mt_calls_break_is_line(one) &&
-			    (!is_line_clear(showing, one) ||
+			    (!is_line_clear(showing, one) || (showing->runs && !one->written) ||
 			     lies_in(showing->standing.items, showing->standing.count,
 				     one->address + 1, one->address + one->length));
 }
@@ -390,7 +396,12 @@ static struct mt_error *record_standing(const struct showing *showing)
 
 		if (thread->space != showing->space)
 			continue;
-		mt_try(engine->target->ops->get_registers(engine->target, thread->lwp, &registers));
+		struct mt_error *error =
+		    engine->target->ops->get_registers(engine->target, thread->lwp, &registers);
+		if (error) { /* it runs, or ended */
+			mt_error_destroy(error);
+			continue;
+		}
 		if (is_left_out(showing->space, registers.rip) &&
 		    !comes_to_breakpoint(showing, thread->lwp, registers.rip) &&
 		    !mt_calls_has_entered(thread, &registers))
