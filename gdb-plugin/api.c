@@ -17,10 +17,11 @@ const char mt_api_snapshot_doc[] = "snapshot(path=None)\n--\n\n"
 				   "Write what was recorded so far as a timeline, and return it.";
 const char mt_api_history_doc[] =
     "history(n=None, function=None, thread=None, unfold=False)\n--\n\n"
-    "Return the last N calls of the selected thread, or of THREAD, as a list of Slice, without\n"
-    "writing a file.  Like the command \"mtrace history\" it takes \"set mtrace history-size\" for N\n"
-    "(0: all calls), shows all threads of a program that ended, and leaves out what libraries called\n"
-    "because it ended, unless UNFOLD; with FUNCTION, only its calls are returned.";
+    "Return the last N calls of the selected thread, or of the goroutine that it runs, or of\n"
+    "THREAD, as a list of Slice, without writing a file.  Like the command \"mtrace history\" it takes\n"
+    "\"set mtrace history-size\" for N (0: all calls), shows all threads of a program that ended, and\n"
+    "leaves out what libraries called because it ended, unless UNFOLD; with FUNCTION, only its calls\n"
+    "are returned.";
 const char mt_api_values_doc[] =
     "values(function, results=False)\n--\n\n"
     "Record arguments, or results, with the calls of a function, like the command\n"
@@ -77,7 +78,7 @@ PyObject *mt_api_history(PyObject *module, PyObject *args, PyObject *keywords)
 	static char *names[] = {(char *)"n", (char *)"function", (char *)"thread", (char *)"unfold",
 				NULL};
 	struct mt_live_history what = mt_live_default_history(mt_gdb_debugger());
-	uint64_t last = what.last, thread = (uint64_t)what.tid;
+	uint64_t last = what.last, thread = UINT64_MAX;
 	int unfold = 0;
 
 	(void)module;
@@ -86,7 +87,9 @@ PyObject *mt_api_history(PyObject *module, PyObject *args, PyObject *keywords)
 					 &unfold))
 		return NULL;
 	what.last = last;
-	what.tid = (pid_t)thread;
+	what.by_threads = thread != UINT64_MAX;
+	if (what.by_threads)
+		what.tid = (pid_t)thread;
 	what.is_unfolded = unfold;
 	return mt_slices_history(&what);
 }

@@ -101,10 +101,11 @@ def snapshot(path: Optional[str] = None) -> Snapshot:
 
 def history(n: Optional[int] = None, function: Optional[str] = None,
             thread: Optional[int] = None, unfold: bool = False) -> List[Slice]:
-    """Return the last N calls of the selected thread, or of THREAD, as a list of Slice, without
-    writing a file.  Like the command "mtrace history" it takes "set mtrace history-size" for N
-    (0: all calls), shows all threads of a program that ended, and leaves out what libraries called
-    because it ended, unless UNFOLD; with FUNCTION, only its calls are returned."""
+    """Return the last N calls of the selected thread, or of the goroutine that it runs, or of
+    THREAD, as a list of Slice, without writing a file.  Like the command "mtrace history" it takes
+    "set mtrace history-size" for N (0: all calls), shows all threads of a program that ended, and
+    leaves out what libraries called because it ended, unless UNFOLD; with FUNCTION, only its calls
+    are returned."""
 
 def triggers() -> List[Trigger]:
     """Return the triggers."""

@@ -277,8 +277,10 @@ PyObject *mt_slices_create(struct mt_recording *recording, const struct mt_slice
 PyObject *mt_slices_history(const struct mt_live_history *what)
 {
 	const struct mt_slices_filter filter = {.function = what->function, .last = what->last};
-	const struct mt_live_history all = {
-	    .last = what->last, .tid = what->tid, .is_unfolded = what->is_unfolded};
+	const struct mt_live_history all = {.last = what->last,
+					    .tid = what->tid,
+					    .by_threads = what->by_threads,
+					    .is_unfolded = what->is_unfolded};
 	mt_auto(mt_py) PyObject *object = create(&filter);
 	const struct mt_slice_sink sink = {&sink_ops, object};
 	mt_auto(mt_py) PyObject *slices =

@@ -19,7 +19,7 @@ struct request {
 static struct mt_error *look_again(const struct request *request, struct mt_slice_sink sink)
 {
 	const struct mt_command_context *context = request->context;
-	const struct mt_live_history history = {.is_for_statistics = true};
+	const struct mt_live_history history = {.by_threads = true, .is_for_statistics = true};
 	const struct mt_timeline timeline = {.is_for_statistics = true, .by_threads = true};
 	struct mt_decode_stats stats = {0};
 
@@ -112,7 +112,7 @@ static struct mt_error *run(struct mt_command_context *context, int argc, char *
 	mt_auto(mt_arguments) struct mt_arguments arguments = {0};
 	struct request request = {.context = context};
 	struct mt_live_history all = {
-	    .is_for_statistics = true, .missed = missed, .context = &request};
+	    .by_threads = true, .is_for_statistics = true, .missed = missed, .context = &request};
 	struct mt_explain *explain = NULL;
 	uint64_t most = DEFAULT_CALLS, tid = 0;
 

@@ -79,8 +79,11 @@ static struct mt_error *finish(const struct request *request)
 static struct mt_error *run_request(struct request *request, const char *path)
 {
 	const struct mt_command_context *context = request->context;
-	const struct mt_live_history all = {
-	    .is_unfolded = true, .tid = request->tid, .missed = missed, .context = request};
+	const struct mt_live_history all = {.is_unfolded = true,
+					    .tid = request->tid,
+					    .by_threads = true,
+					    .missed = missed,
+					    .context = request};
 	const struct mt_timeline timeline = {
 	    .tid = request->tid, .by_threads = true, .missed = missed, .context = request};
 	struct mt_grep *grep = NULL;

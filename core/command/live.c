@@ -287,6 +287,7 @@ struct mt_error *mt_command_read_history(struct mt_live_debugger *debugger, int 
 	}
 	if (thread)
 		out->tid = wanted.lwp;
+	out->by_threads = thread;
 	return NULL;
 }
 
@@ -306,14 +307,15 @@ const struct mt_command mt_command_live_history = {
     .usage = "[-thread NUMBER] [-unfold] [COUNT] [FUNCTION]",
     .help =
 	"They are indented by depth, with times before the end, durations, and where each was\n"
-	"called.  Of a program that ended all threads are shown.  Calls that libraries made\n"
+	"called.  Of a thread that runs a goroutine these are the goroutine's, in whatever threads.\n"
+	"Of a program that ended all threads are shown.  Calls that libraries made\n"
 	"because it ended, in exit and abort, in the unwinder of exceptions and in panics, are\n"
 	"only counted.\n\n"
 	"COUNT is how many calls (default: 25; in GDB, set mtrace history-size).\n"
 	"FUNCTION: only calls of it are shown, and counted, with their callers.  Parameters and\n"
 	"namespaces may be left out; \"*\" and \"?\" stand for any letters.\n\n"
 	"Options:\n"
-	"  -thread NUMBER   another thread, by the debugger's number\n"
+	"  -thread NUMBER   that thread, by the debugger's number, and not its goroutine\n"
 	"  -unfold          show all calls\n",
     .options = history_options,
     .where = MT_COMMAND_IN_DEBUGGER,

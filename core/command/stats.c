@@ -120,8 +120,10 @@ static struct mt_error *run_request(struct request *request, const char *path)
 	if (!error && !path) {
 		const struct mt_slice_sink sink = mt_stats_sink(stats);
 		struct counted counted = {request, stats};
-		const struct mt_live_history all = {
-		    .is_for_statistics = true, .missed = missed, .context = &counted};
+		const struct mt_live_history all = {.by_threads = true,
+						    .is_for_statistics = true,
+						    .missed = missed,
+						    .context = &counted};
 
 		error = mt_live_history(context->debugger, &all, &sink);
 	}

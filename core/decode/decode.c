@@ -108,6 +108,29 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	return run->goroutines ? mt_goroutines_finish(run->goroutines) : NULL;
 }
 
+static void end(struct mt_decode_run *run)
+{
+	struct mt_track *track, *next;
+
+	HASH_ITER (hh, run->tracks, track, next)
+		mt_track_destroy(run, track);
+	mt_array_deinit(&run->hits);
+	mt_recorded_values_deinit(&run->values);
+	mt_words_filter_destroy(run->words);
+	mt_python_filter_destroy(run->python_at);
+	mt_goroutines_destroy(run->goroutines);
+	free(run->reasons);
+	mt_array_deinit(&run->counter_names);
+	mt_array_deinit(&run->said);
+	mt_arena_deinit(&run->arena);
+	mt_pt_streams_deinit(&run->streams);
+	if (run->processes) {
+		run->stats.missing_files = mt_processes_missing_files(run->processes);
+		mt_processes_log_nameless(run->processes);
+	}
+	mt_processes_destroy(run->processes);
+}
+
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
 			   struct mt_slice_sink sink, struct mt_decode_stats *stats)
 {
@@ -118,7 +141,6 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	    .sink = sink,
 	    .calls_sink = sink,
 	};
-	struct mt_track *track, *next;
 
 	mt_try(check_kind(&run));
 	struct mt_error *error = decode(&run);
@@ -131,24 +153,37 @@ struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decod
 	if (!error && sink.ops->finish)
 		error = sink.ops->finish(sink.self);
 
-	HASH_ITER (hh, run.tracks, track, next)
-		mt_track_destroy(&run, track);
-	mt_array_deinit(&run.hits);
-	mt_recorded_values_deinit(&run.values);
-	mt_words_filter_destroy(run.words);
-	mt_python_filter_destroy(run.python_at);
-	mt_goroutines_destroy(run.goroutines);
-	free(run.reasons);
-	mt_array_deinit(&run.counter_names);
-	mt_array_deinit(&run.said);
-	mt_arena_deinit(&run.arena);
-	mt_pt_streams_deinit(&run.streams);
-	if (run.processes) {
-		run.stats.missing_files = mt_processes_missing_files(run.processes);
-		mt_processes_log_nameless(run.processes);
-	}
-	mt_processes_destroy(run.processes);
+	end(&run);
 	if (stats)
 		*stats = run.stats;
+	return error;
+}
+
+static struct mt_error *find_last_goroutine(struct mt_decode_run *run)
+{
+	mt_try(mt_processes_create(run->recording, run->options, &run->processes));
+	run->rebuild_ops = &mt_rebuild_from_calls;
+	run->timed = mt_recording_info(run->recording)->has_time;
+	mt_try(mt_decode_values(run));
+	mt_try(mt_goroutines_create(run, &run->goroutines));
+	return run->goroutines ? decode_calls(run) : NULL;
+}
+
+struct mt_error *mt_decode_last_goroutine(struct mt_recording *recording,
+					  const struct mt_decode_options *options, uint64_t *id)
+{
+	struct mt_decode_run run = {
+	    .recording = recording,
+	    .options = options,
+	    .sink = mt_fibers_no_sink(),
+	    .calls_sink = mt_fibers_no_sink(),
+	    .last_goroutine = id,
+	};
+
+	*id = 0;
+	if (!mt_recording_is_of_calls(recording))
+		return NULL;
+	struct mt_error *error = find_last_goroutine(&run);
+	end(&run);
 	return error;
 }

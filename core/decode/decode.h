@@ -45,5 +45,9 @@ struct mt_decode_stats {
  * NO_MEMORY. */
 struct mt_error *mt_decode(struct mt_recording *recording, const struct mt_decode_options *options,
 			   struct mt_slice_sink sink, struct mt_decode_stats *stats);
+/* *ID: the goroutine that OPTIONS' thread runs at the recording's end; 0: none, or it is not known.
+ * Errors: NO_MEMORY; INTERRUPTED. */
+struct mt_error *mt_decode_last_goroutine(struct mt_recording *recording,
+					  const struct mt_decode_options *options, uint64_t *id);
 
 #endif

@@ -28,7 +28,7 @@ struct mt_error *mt_goroutines_create(struct mt_decode_run *run, struct mt_gorou
 	bool has_switches = false;
 
 	*out = NULL;
-	if (run->options->tid || run->options->by_threads)
+	if ((run->options->tid && !run->last_goroutine) || run->options->by_threads)
 		return NULL;
 	mt_array_each (value, &run->values.items)
 		has_switches |= is_named(value, MT_GOROUTINE_ID_NAME);
@@ -340,7 +340,15 @@ static void note_own_stack(struct mt_goroutine_place *place, const struct mt_eve
 	place->own_stack = event->to;
 }
 
-/* *STAYS: on the thread's track. */
+/* A signal, or a trigger's hit: it came to whom the thread ran.  *STAYS: on the thread's track. */
+static struct mt_error *keep_there(struct mt_goroutines *goroutines,
+				   const struct mt_goroutine_place *place,
+				   const struct mt_event *event, bool *stays)
+{
+	*stays = !place->goroutine || !place->is_there;
+	return *stays ? NULL : keep(goroutines, event);
+}
+
 static struct mt_error *take_mark(struct mt_goroutines *goroutines, struct mt_track *track,
 				  const struct mt_event *event, bool *stays)
 {
@@ -348,8 +356,7 @@ static struct mt_error *take_mark(struct mt_goroutines *goroutines, struct mt_tr
 
 	switch (event->detail) {
 	case MT_MARK_TRIGGER:
-		*stays = !place->goroutine || !place->is_there;
-		return *stays ? NULL : keep(goroutines, event);
+		return keep_there(goroutines, place, event, stays);
 	case MT_MARK_SNAPSHOT:
 		if (place->goroutine && !place->is_switching && !has_left(track))
 			mt_try(begin_run(goroutines, track, event->time_ns, true));
@@ -381,6 +388,8 @@ static struct mt_error *take(struct mt_goroutines *goroutines, struct mt_track *
 		mt_try(begin_run(goroutines, track, event->time_ns, is_back(track, event)));
 	if (event->kind == MT_EVENT_MARK)
 		return take_mark(goroutines, track, event, stays);
+	if (event->kind == MT_EVENT_SIGNAL)
+		return keep_there(goroutines, place, event, stays);
 	if (event->kind < MT_EVENT_ENTRY)
 		return NULL;
 	/* The values of a switch come before it, on the stack that it leaves. */
@@ -399,10 +408,19 @@ static struct mt_error *take(struct mt_goroutines *goroutines, struct mt_track *
 	return keep(goroutines, &moved);
 }
 
+/* Its handler runs on a stack of the thread's. */
+static struct mt_error *push_told(struct mt_track *track, struct mt_event signal)
+{
+	signal.flags |= MT_EVENT_IS_TOLD;
+	return mt_rebuild_push(track->rebuild, &signal, 1);
+}
+
 struct mt_error *mt_goroutines_take(struct mt_goroutines *goroutines, struct mt_track *track,
 				    const struct mt_event *events, size_t count)
 {
-	const bool wants_threads = !goroutines->run->options->goroutine;
+	const struct mt_goroutine_place *place = &track->place;
+	uint64_t *last = goroutines->run->last_goroutine;
+	const bool wants_threads = !last && !goroutines->run->options->goroutine;
 
 	for (size_t i = 0, next; i < count; i = next) {
 		bool stays = true;
@@ -412,6 +430,10 @@ struct mt_error *mt_goroutines_take(struct mt_goroutines *goroutines, struct mt_
 			mt_try(take(goroutines, track, &events[next], &stays));
 		if (wants_threads && next - i - !stays)
 			mt_try(mt_rebuild_push(track->rebuild, &events[i], next - i - !stays));
+		if (wants_threads && !stays && events[next - 1].kind == MT_EVENT_SIGNAL)
+			mt_try(push_told(track, events[next - 1]));
 	}
+	if (last)
+		*last = place->goroutine && !has_left(track) ? place->goroutine->key.id : 0;
 	return NULL;
 }

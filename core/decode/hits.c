@@ -31,14 +31,6 @@ static struct mt_hit read_hit(const struct mt_sideband *note, const char **reaso
 	return hit;
 }
 
-/* The user's triggers there have no reason. */
-static bool is_death(const char *location)
-{
-	return strcmp(location, MT_WORDS_PANIC_FUNCTION) == 0 ||
-	       strcmp(location, MT_WORDS_THROW_FUNCTION) == 0 ||
-	       strcmp(location, MT_WORDS_FATAL_FUNCTION) == 0;
-}
-
 static struct mt_error *add(struct mt_decode_run *run, const struct mt_sideband *note)
 {
 	const char *reason;
@@ -46,8 +38,9 @@ static struct mt_error *add(struct mt_decode_run *run, const struct mt_sideband 
 
 	if (!*hit.hit.location)
 		return NULL;
+	/* The user's triggers where a program dies have none. */
 	if (*reason) {
-		hit.asked.is_death = is_death(hit.hit.location);
+		hit.asked.is_death = mt_words_is_death(hit.hit.location);
 		hit.asked.name =
 		    hit.asked.is_death
 			? reason

@@ -87,6 +87,7 @@ struct mt_decode_run {
 	struct mt_hits_filter *reasons;        /* NULL: no hit has one */
 	struct mt_python_filter *python_at;    /* NULL: nobody was stopped in Python */
 	struct mt_goroutines *goroutines;      /* NULL: all is shown by threads */
+	uint64_t *last_goroutine;              /* what is asked for, and no slices; else NULL */
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;

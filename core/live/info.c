@@ -120,7 +120,7 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 				       .colour = debugger->colour,
 				       .last = what->last,
 				       .tid = what->tid,
-				       .by_threads = true,
+				       .by_threads = what->by_threads,
 				       .function = what->function,
 				       .is_for_statistics = what->is_for_statistics,
 				       .missed = what->missed,
@@ -133,10 +133,17 @@ struct mt_error *mt_live_history(struct mt_live_debugger *debugger,
 		timeline.fold_hint = "\"mtrace history -unfold\" shows them";
 	mt_try(mt_live_open(debugger, live, &timeline.tid, &recording));
 	timeline.files = &live->files;
-	struct mt_error *error = sink ? mt_timeline_decode(debugger->log, debugger->progress,
-							   recording, &timeline, *sink, &stats)
-				      : mt_timeline_write(debugger->log, debugger->progress,
-							  recording, &timeline, &stats);
+	struct mt_error *error = NULL;
+	if (!what->by_threads)
+		error =
+		    mt_live_goroutine(debugger, live, recording, timeline.tid, &timeline.goroutine);
+	if (timeline.goroutine)
+		timeline.tid = 0;
+	if (!error)
+		error = sink ? mt_timeline_decode(debugger->log, debugger->progress, recording,
+						  &timeline, *sink, &stats)
+			     : mt_timeline_write(debugger->log, debugger->progress, recording,
+						 &timeline, &stats);
 	mt_recording_close(recording);
 	if (!error && timeline.tid && !stats.events)
 		return mt_live_no_calls_of(timeline.tid);

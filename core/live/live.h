@@ -338,6 +338,7 @@ struct mt_error *mt_live_functions(const struct mt_live_debugger *debugger, cons
 struct mt_live_history {
 	uint64_t last;          /* calls; 0: all */
 	pid_t tid;              /* 0: of all threads */
+	bool by_threads;        /* not of the goroutine that it runs */
 	const char *function;   /* only its calls, with their callers; NULL: all.  Lent. */
 	bool is_unfolded;       /* also those that output/fold.h leaves out */
 	bool is_for_statistics; /* decode/timeline.h, as the next two */
@@ -429,6 +430,12 @@ void mt_live_destroy_trigger(struct mt_live_trigger *trigger);
  * of mt_recording_open() and mt_live_copy(). */
 struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const struct mt_live *live,
 			      pid_t *tid, struct mt_recording **out);
+
+/* *GOROUTINE: whose history is to be looked at in place of that of thread TID, which runs it; of
+ * all threads (0): which one died, and the program of it.  0: none, or it is not known.  Errors:
+ * mt_decode_last_goroutine()'s. */
+struct mt_error *mt_live_goroutine(const struct mt_live_debugger *debugger, struct mt_live *live,
+				   struct mt_recording *recording, pid_t tid, uint64_t *goroutine);
 
 /* All that is known of the program LIVE, or of the one that ended, as a recording at PATH; NULL: a
  * file without a name.  The caller's to close.  LIVE may be NULL.  Errors: USAGE (nothing was

@@ -65,6 +65,24 @@ struct mt_error *mt_live_open(const struct mt_live_debugger *debugger, const str
 	return error;
 }
 
+struct mt_error *mt_live_goroutine(const struct mt_live_debugger *debugger, struct mt_live *live,
+				   struct mt_recording *recording, pid_t tid, uint64_t *goroutine)
+{
+	const struct mt_decode_options options = {
+	    .progress = debugger->progress,
+	    .log = debugger->log,
+	    .objfile = {.debuginfod = true, .log = debugger->log},
+	    .files = live ? &live->files : NULL,
+	    .tid = tid};
+
+	*goroutine = 0;
+	if (tid)
+		return mt_decode_last_goroutine(recording, &options, goroutine);
+	if (live && live->session)
+		*goroutine = mt_session_result(live->session).death_goroutine;
+	return NULL;
+}
+
 /* NULL: no memory. */
 static char *fill_in(const char *pattern, uint32_t number)
 {

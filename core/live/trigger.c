@@ -335,6 +335,12 @@ static struct mt_error *show_script(struct mt_live_debugger *debugger, struct mt
 	return go_back(debugger, live, hit, *stops, error);
 }
 
+/* A language's runtime ends the program. */
+static bool is_death(const struct mt_live_trigger *trigger)
+{
+	return trigger->is_own && mt_words_is_death(trigger->spec.location);
+}
+
 static void tell_hit(const struct mt_live_debugger *debugger, const struct mt_live_trigger *trigger,
 		     const char *reason, const char *path)
 {
@@ -342,7 +348,9 @@ static void tell_hit(const struct mt_live_debugger *debugger, const struct mt_li
 
 	const pid_t lwp = debugger->ops->lwp(debugger->context);
 
-	if (reason && *reason)
+	if (reason && *reason && is_death(trigger))
+		mt_str_append(&name, reason);
+	else if (reason && *reason)
 		mt_str_appendf(&name, MT_WORDS_SNAPSHOT_FORMAT, reason);
 	const char *what = name.text ? name.text : trigger->spec.location;
 	/* Its number is none that the user knows. */
@@ -381,7 +389,10 @@ static struct mt_error *take(struct mt_live_debugger *debugger, struct mt_live_t
 		mt_session_tell_duration(hit->took_ns, &joined);
 	append_lines(&joined, values.text, "", ", ");
 	append_lines(&lines, values.text, "  ", "\n");
-	mt_try(mt_session_read_reason(live->session, lwp, &trigger->spec, &reason));
+	mt_try(is_death(trigger)
+		   ? mt_session_read_death(live->session, lwp, trigger->spec.location, hit->pc,
+					   &reason)
+		   : mt_session_read_reason(live->session, lwp, &trigger->spec, &reason));
 	if (trigger->is_own && !reason.length)
 		mt_str_append(&reason, trigger->spec.location);
 	const struct mt_session_hit told = {

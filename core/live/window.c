@@ -14,13 +14,15 @@ static struct mt_error *read_view(const struct mt_live_debugger *debugger, struc
 	    .log = debugger->log,
 	    .objfile = {.debuginfod = true, .log = debugger->log},
 	    .files = &live->files,
-	    .by_threads = true,
 	};
 	struct mt_recording *recording = NULL;
 
 	mt_try(mt_live_open(debugger, live, &tid, &recording));
-	options.tid = tid;
-	struct mt_error *error = mt_decode(recording, &options, mt_view_sink(view), NULL);
+	struct mt_error *error =
+	    mt_live_goroutine(debugger, live, recording, tid, &options.goroutine);
+	options.tid = options.goroutine ? 0 : tid;
+	if (!error)
+		error = mt_decode(recording, &options, mt_view_sink(view), NULL);
 	mt_recording_close(recording);
 	if (!error && !mt_view_count(view))
 		return mt_live_no_calls_of(tid);

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-static const struct mt_mapping *program_of(const struct mt_session_thread *thread)
+static const struct mt_mapping *program_of(const struct mt_session_process *process, uint64_t entry)
 {
-	const struct mt_space *code = thread->process->code;
-	const struct mt_mapping *mapping = code ? mt_space_find(code, thread->hit_pc) : NULL;
+	const struct mt_mapping *mapping =
+	    process->code ? mt_space_find(process->code, entry) : NULL;
 
 	return mapping && mapping->objfile ? mapping : NULL;
 }
@@ -31,20 +31,23 @@ static void keep(struct mt_session *session, const struct mt_session_thread *thr
 	session->result.death_goroutine = goroutine;
 }
 
-struct mt_error *mt_session_read_death(struct mt_session *session,
-				       const struct mt_session_thread *thread,
-				       const struct mt_session_trigger *trigger, struct mt_str *out)
+struct mt_error *mt_session_read_death(struct mt_session *session, pid_t lwp, const char *function,
+				       uint64_t entry, struct mt_str *out)
 {
+	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
+
+	if (!thread)
+		return NULL;
 	struct mt_session_here here = {.session = session, .pid = thread->process->pid};
 	const struct mt_go_memory memory = {.read = mt_session_read,
 					    .context = &here,
-					    .program = program_of(thread),
+					    .program = program_of(thread->process, entry),
 					    .goid_offset = thread->process->goid_offset};
 	struct user_regs_struct registers;
 
 	mt_try(mt_session_target_ops(session)->get_registers(session->target, thread->lwp,
 							     &registers));
-	if (strcmp(trigger->text, MT_WORDS_PANIC_FUNCTION) == 0) {
+	if (strcmp(function, MT_WORDS_PANIC_FUNCTION) == 0) {
 		mt_go_append_panics(&memory, registers.rax, out);
 	} else {
 		mt_str_append(out, "fatal error: ");

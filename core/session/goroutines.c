@@ -18,18 +18,18 @@
 
 #define OPTION "goroutines"
 
-/* By its name among symbols, and by that in the runtime's own table. */
-static const char *const names[] = {MT_GOROUTINE_SWITCH ".abi0", MT_GOROUTINE_SWITCH};
-
-/* DEATH: death.c. */
-static const struct {
-	const char *name;
-	enum mt_words words;
-} others[] = {
-    {MT_GOROUTINE_READY, MT_WORDS_WAKE},       {MT_GOROUTINE_MAKE, MT_WORDS_MAKE},
-    {MT_GOROUTINE_MADE, MT_WORDS_MADE},        {MT_WORDS_PANIC_FUNCTION, MT_WORDS_DEATH},
-    {MT_WORDS_THROW_FUNCTION, MT_WORDS_DEATH}, {MT_WORDS_FATAL_FUNCTION, MT_WORDS_DEATH},
+/* The switch by its name among symbols, and by that in the runtime's own table.  DEATH: death.c. */
+static const struct mt_session_word_spec table[] = {
+    {MT_GOROUTINE_SWITCH ".abi0", MT_WORDS_GOROUTINE, OPTION},
+    {MT_GOROUTINE_SWITCH, MT_WORDS_GOROUTINE, OPTION},
+    {MT_GOROUTINE_READY, MT_WORDS_WAKE, OPTION},
+    {MT_GOROUTINE_MAKE, MT_WORDS_MAKE, OPTION},
+    {MT_GOROUTINE_MADE, MT_WORDS_MADE, OPTION},
+    {MT_WORDS_PANIC_FUNCTION, MT_WORDS_DEATH, OPTION},
+    {MT_WORDS_THROW_FUNCTION, MT_WORDS_DEATH, OPTION},
+    {MT_WORDS_FATAL_FUNCTION, MT_WORDS_DEATH, OPTION},
 };
+#define FUNCTIONS (sizeof(table) / sizeof(table[0]))
 
 /* Of gobuf.g and of g.stack, in all versions (Go's runtime/runtime2.go). */
 #define G   "*(long *) (*(long *) ($rsp + 8) + 16)"
@@ -42,21 +42,14 @@ static bool can_record(const struct mt_session *session)
 {
 	const struct mt_engine_break_ops *breaks = mt_session_engine_ops(session)->breaks;
 
-	return breaks && breaks->measures && !session->options->engine.live;
+	return breaks && breaks->measures;
 }
 
-static struct mt_error *add(struct mt_session *session, const char *name, enum mt_words words)
+static struct mt_error *add(struct mt_session *session, const struct mt_session_word_spec *word)
 {
-	struct mt_session_trigger trigger = {.text = name,
-					     .option = OPTION,
-					     .words = words,
-					     .values = words == MT_WORDS_DEATH ? MT_VALUES_NONE
-						       : words == MT_WORDS_MADE
-							   ? MT_VALUES_RESULT
-							   : MT_VALUES_ARGUMENTS,
-					     .spec = {.at_return = words == MT_WORDS_MADE}};
+	struct mt_session_trigger trigger = mt_session_word_trigger(word);
 
-	trigger.spec.location = strdup(name);
+	trigger.spec.location = strdup(word->function);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
 		return NULL;
 	mt_session_trigger_deinit(&trigger);
@@ -72,29 +65,38 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	if (!can_record(session) || !mt_objfile_is_go(objfile))
 		return NULL;
 	process->goid_offset = mt_go_goid_offset(mt_objfile_go_minor(objfile));
-	mt_array_each (trigger, &session->triggers)
-		is_new &= trigger->words != MT_WORDS_GOROUTINE;
-	for (size_t i = 0; is_new && i < sizeof(names) / sizeof(names[0]); i++)
-		mt_try(add(session, names[i], MT_WORDS_GOROUTINE));
-	/* Known versions have arguments in registers. */
-	is_new &= mt_objfile_go_minor(objfile) != 0;
-	for (size_t i = 0; is_new && i < sizeof(others) / sizeof(others[0]); i++)
-		mt_try(add(session, others[i].name, others[i].words));
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
+	process->is_go = true;
+	if (session->options->engine.live)
+		return NULL;
+	mt_array_each (trigger, &session->triggers)
+		is_new &= trigger->words != MT_WORDS_GOROUTINE;
+	for (size_t i = 0; is_new && i < FUNCTIONS; i++)
+		mt_try(add(session, &table[i]));
 	return mt_session_see_all(session, process);
 }
 
-bool mt_session_may_have(const struct mt_session_trigger *trigger, struct mt_objfile *objfile)
+bool mt_session_goroutine_word(size_t index, struct mt_session_word_spec *out)
 {
-	if (!trigger->words)
+	if (index < FUNCTIONS)
+		*out = table[index];
+	return index < FUNCTIONS;
+}
+
+bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile)
+{
+	if (words == MT_WORDS_NONE)
 		return true;
 	if (!objfile)
 		return false;
-	if (trigger->words >= MT_WORDS_PYTHON)
+	if (words >= MT_WORDS_PYTHON)
 		return mt_python_is_in(objfile);
-	return trigger->words >= MT_WORDS_GOROUTINE ? mt_objfile_is_go(objfile)
-						    : mt_objfile_has_header_note(objfile);
+	if (words < MT_WORDS_GOROUTINE)
+		return mt_objfile_has_header_note(objfile);
+	/* Versions that are not known may have arguments elsewhere than in registers. */
+	return mt_objfile_is_go(objfile) &&
+	       (words == MT_WORDS_GOROUTINE || mt_objfile_go_minor(objfile));
 }
 
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,

@@ -4,7 +4,7 @@
  * marks, spans and numbers of them (decode/words.c).  An engine that sees each instruction reads
  * them there, as mark.c does.  mtrace_snapshot() is a trigger.  All that is set up when the first
  * file comes that has the functions; in a debugger's program, where they are gates, before it goes
- * on. */
+ * on (live_words.c). */
 #include "elf/header_note.h"
 #include "process/proc.h"
 #include "session/private.h"
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MOST_VALUES 3
+#define OPTION      "mtrace.h"
 
 static const struct {
 	const char *function;
@@ -52,16 +53,26 @@ static const struct {
 };
 #define FUNCTIONS (sizeof(table) / sizeof(table[0]))
 
-static bool is_snapshot(enum mt_words words)
+struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec)
 {
-	return words >= MT_WORDS_SNAPSHOT;
+	const bool is_return = spec->words == MT_WORDS_MADE;
+
+	return (struct mt_session_trigger){.text = spec->function,
+					   .option = spec->option,
+					   .words = spec->words,
+					   .values = mt_session_word_stops(spec->words)
+							 ? MT_VALUES_NONE
+						     : is_return ? MT_VALUES_RESULT
+								 : MT_VALUES_ARGUMENTS,
+					   .spec = {.at_return = is_return}};
 }
 
 /* The user has asked for the same. */
 static bool is_wanted_already(const struct mt_session *session, size_t index)
 {
 	mt_array_each (trigger, &session->triggers)
-		if ((trigger->values || trigger->mark) != is_snapshot(table[index].words) &&
+		if ((trigger->values || trigger->mark) !=
+			mt_session_word_stops(table[index].words) &&
 		    strcmp(trigger->spec.location, table[index].function) == 0)
 			return true;
 	return false;
@@ -69,14 +80,13 @@ static bool is_wanted_already(const struct mt_session *session, size_t index)
 
 static struct mt_error *add(struct mt_session *session, size_t index, bool by_values)
 {
-	struct mt_session_trigger trigger = {
-	    .text = table[index].function,
-	    .option = "mtrace.h",
-	    .words = table[index].words,
-	    .values = by_values && table[index].names[0] ? MT_VALUES_ARGUMENTS : MT_VALUES_NONE,
-	};
+	const struct mt_session_word_spec spec = {table[index].function, table[index].words,
+						  OPTION};
+	struct mt_session_trigger trigger = mt_session_word_trigger(&spec);
 
-	trigger.mark = !trigger.values && !is_snapshot(trigger.words);
+	if (!by_values)
+		trigger.values = MT_VALUES_NONE;
+	trigger.mark = !trigger.values && !mt_session_word_stops(trigger.words);
 	trigger.spec.location = strdup(table[index].function);
 	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
 		return NULL;
@@ -97,7 +107,7 @@ static struct mt_error *add_all(struct mt_session *session)
 		       "calls does)",
 		       mt_session_engine_ops(session)->name);
 	for (size_t i = 0; i < FUNCTIONS; i++) {
-		if ((breaks && !can_record && !is_snapshot(table[i].words)) ||
+		if ((breaks && !can_record && !mt_session_word_stops(table[i].words)) ||
 		    is_wanted_already(session, i))
 			continue;
 		mt_try(add(session, i,
@@ -153,116 +163,10 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 	return error;
 }
 
-/* ---- In a debugger's program ---- */
-
-/* Behind those of the user's values and triggers. */
-#define FIRST_NUMBER 0xf0000000u
-
-struct finding {
-	struct mt_session_process *process;
-	const struct mt_mapping *mapping;
-	size_t function;
-	bool failed;
-};
-
-static void found_word(void *context, uint64_t address, const char *name)
+bool mt_session_header_word(size_t index, struct mt_session_word_spec *out)
 {
-	struct finding *finding = context;
-	const struct mt_session_word word = {address + finding->mapping->bias, finding->function};
-
-	(void)name;
-	if (word.address >= finding->mapping->start && word.address < finding->mapping->end &&
-	    mt_array_push(&finding->process->words, word))
-		finding->failed = true;
-}
-
-/* Each time that files have come. */
-static struct mt_error *find_words(struct mt_session_process *process)
-{
-	const size_t count = mt_space_mapping_count(process->code);
-	struct finding finding = {.process = process};
-
-	if (process->words_mappings == count)
-		return NULL;
-	process->words.count = 0;
-	for (size_t i = 0; i < count; i++) {
-		finding.mapping = mt_space_mapping(process->code, i);
-		if (!finding.mapping->objfile ||
-		    !mt_objfile_has_header_note(finding.mapping->objfile))
-			continue;
-		for (finding.function = 0; finding.function < FUNCTIONS; finding.function++)
-			mt_objfile_find_name(finding.mapping->objfile,
-					     table[finding.function].function, found_word,
-					     &finding);
-	}
-	if (finding.failed)
-		return mt_error_no_memory();
-	process->words_mappings = count;
-	return NULL;
-}
-
-/* The user has asked for values there. */
-static bool has_values(const struct mt_session_process *process, uint64_t address)
-{
-	mt_array_each (gate, &process->gates)
-		if (gate->gate.address == address && gate->is_wanted && gate->values.count &&
-		    gate->gate.trigger < FIRST_NUMBER)
-			return true;
-	return false;
-}
-
-/* Where it cannot be, or not yet, nobody misses it. */
-static struct mt_error *unless_missed(struct mt_error *error)
-{
-	const enum mt_error_code code = error ? mt_error_code(error) : MT_ERROR_BUSY;
-
-	if (code != MT_ERROR_BUSY && code != MT_ERROR_NOT_FOUND && code != MT_ERROR_UNSUPPORTED)
-		return error;
-	mt_error_destroy(error);
-	return NULL;
-}
-
-static struct mt_error *record(struct mt_session *session, struct mt_session_process *process,
-			       const struct mt_session_trigger *trigger, size_t index,
-			       uint64_t address)
-{
-	if (has_values(process, address))
-		return NULL;
-	return unless_missed(mt_session_record_values(session, process, trigger,
-						      FIRST_NUMBER + (uint32_t)index, address));
-}
-
-static struct mt_error *record_word(struct mt_session *session, struct mt_session_process *process,
-				    const struct mt_session_word *word)
-{
-	const struct mt_session_trigger trigger = {.text = table[word->function].function,
-						   .option = "mtrace.h",
-						   .words = table[word->function].words,
-						   .values = MT_VALUES_ARGUMENTS};
-
-	return record(session, process, &trigger, word->function, word->address);
-}
-
-struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
-				      mt_session_asker_found *found, void *context)
-{
-	struct mt_session_process *process = mt_session_find_process(session, pid);
-
-	if (!process || !mt_session_engine_ops(session)->gates ||
-	    (!process->has_header && !process->python_loop))
-		return NULL;
-	mt_try(mt_session_see_all(session, process));
-	if (process->python_loop) {
-		mt_try(record(session, process, &mt_session_python_calls, FUNCTIONS,
-			      process->python_loop));
-		mt_try(
-		    unless_missed(mt_session_guard_evaluators(session, process, found, context)));
-	}
-	mt_try(find_words(process));
-	mt_array_each (word, &process->words)
-		mt_try(is_snapshot(table[word->function].words)
-			   ? unless_missed(found(context, table[word->function].function, NULL,
-						 word->address))
-			   : record_word(session, process, word));
-	return NULL;
+	if (index >= FUNCTIONS)
+		return false;
+	*out = (struct mt_session_word_spec){table[index].function, table[index].words, OPTION};
+	return true;
 }

@@ -61,10 +61,19 @@ struct mt_session_gate {
 	struct mt_session_value_list values; /* that are recorded there instead */
 };
 
-/* Where a function of mtrace.h lies. */
+/* A function by which a program says something without being asked: of mtrace.h, or of Go's
+ * runtime.
+ */
+struct mt_session_word_spec {
+	const char *function;
+	enum mt_words words;
+	const char *option; /* what it is called in messages */
+};
+
+/* Where one lies. */
 struct mt_session_word {
 	uint64_t address;
-	size_t function; /* header.c's */
+	struct mt_session_word_spec spec;
 };
 
 /* Functions of whose calls a debugger's user wants values. */
@@ -99,7 +108,8 @@ struct mt_session_process {
 	struct mt_jit_list *objects;            /* registered for GDB; NULL: there is no list */
 	uint64_t objects_ns;                    /* when they were looked at last; 0: never */
 	bool has_header;                        /* a file with the functions of mtrace.h came */
-	unsigned goid_offset;                   /* in Go's runtime.g; 0: types tell */
+	bool is_go;                             /* a program of Go's did */
+	unsigned goid_offset;                   /* in its runtime.g; 0: types tell */
 	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
 	size_t words_mappings;                  /* of the process, when they were looked for */
 	uint64_t python_loop;  /* CPython's, whose calls are recorded; 0: it has none */
@@ -324,6 +334,15 @@ struct mt_error *mt_session_put_mark(struct mt_session *session,
 struct mt_error *mt_session_see_header(struct mt_session *session,
 				       struct mt_session_process *process,
 				       const struct mt_objfile *objfile);
+/* The functions of mtrace.h.  False: there are no more. */
+bool mt_session_header_word(size_t index, struct mt_session_word_spec *out);
+/* A thread stops there; else what is said is recorded. */
+static inline bool mt_session_word_stops(enum mt_words words)
+{
+	return words == MT_WORDS_SNAPSHOT || words == MT_WORDS_INDICATOR || words == MT_WORDS_DEATH;
+}
+/* For that, but for where. */
+struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec);
 /* The length of the text that is said there; UINT64_MAX: it has a NUL at its end. */
 uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
 				 const struct user_regs_struct *registers);
@@ -339,9 +358,11 @@ struct mt_error *mt_session_parse_words(const struct mt_session_process *process
 struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 					   struct mt_session_process *process,
 					   const struct mt_objfile *objfile);
-/* Whether such a file, NULL if there is none, can have the trigger's function: those that nobody
- * asked for are in few. */
-bool mt_session_may_have(const struct mt_session_trigger *trigger, struct mt_objfile *objfile);
+/* The functions where that is done, and where it ends.  False: there are no more. */
+bool mt_session_goroutine_word(size_t index, struct mt_session_word_spec *out);
+/* Whether such a file, NULL if there is none, can have a function with these WORDS: those that
+ * nobody asked for are in few. */
+bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile);
 /* What is recorded of such a switch, or of a WAKE, MAKE, MADE. */
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
 					    const struct mt_expr_frame *frame, enum mt_words words,
@@ -356,14 +377,6 @@ struct mt_error *mt_session_see_objects(struct mt_session_process *process,
 struct mt_error *mt_session_put_objects(struct mt_session *session);
 /* The process runs another program. */
 void mt_session_forget_objects(struct mt_session_process *process);
-
-/* death.c */
-/* THREAD is at the entry of a function by which Go's runtime ends the program: appends why, as the
- * runtime says it.  Errors: the target's; NO_MEMORY. */
-struct mt_error *mt_session_read_death(struct mt_session *session,
-				       const struct mt_session_thread *thread,
-				       const struct mt_session_trigger *trigger,
-				       struct mt_str *out);
 
 /* live_values.c */
 /* What TRIGGER says is recorded with each call of the function at ADDRESS, by a gate with NUMBER;

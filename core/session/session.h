@@ -85,6 +85,11 @@ struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,
  * mtrace_snapshot(), by the trigger's text.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_session_read_reason(struct mt_session *session, pid_t lwp,
 					const struct mt_trigger_spec *spec, struct mt_str *out);
+/* LWP, which stands still, has come to the ENTRY of FUNCTION, by which Go's runtime ends the
+ * program: appends why, as the runtime says it; that of the process that was recorded first is in
+ * the result from now on.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_session_read_death(struct mt_session *session, pid_t lwp, const char *function,
+				       uint64_t entry, struct mt_str *out);
 /* Gates: see struct mt_engine_gate_ops.  What a debugger wants is said anew each time before its
  * program goes on: begin, set …, end. */
 void mt_session_gates_begin(struct mt_session *session, pid_t pid);
@@ -117,10 +122,10 @@ struct mt_error *mt_session_gates_end(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_values_set(struct mt_session *session, pid_t pid,
 				       const struct mt_values_spec *spec, uint32_t number,
 				       size_t *functions);
-/* The same of what the program says by mtrace.h, as far as it is recorded; FOUND is called where it
- * asks for a snapshot, by FUNCTION; or, with a CONDITION, where a thread is to stop for
- * mt_session_check_python() if that holds.  Errors: FOUND's, but for those that say that there can
- * be no gate, or not now: BUSY, NOT_FOUND, UNSUPPORTED; the engine's. */
+/* The same of what the program says without being asked, as far as it is recorded; FOUND is called
+ * where it asks for a snapshot, or dies, by FUNCTION; or, with a CONDITION, where a thread is to
+ * stop for mt_session_check_python() if that holds.  Errors: FOUND's, but for those that say that
+ * there can be no gate, or not now: BUSY, NOT_FOUND, UNSUPPORTED; the engine's. */
 typedef struct mt_error *mt_session_asker_found(void *context, const char *function,
 						const char *condition, uint64_t entry);
 struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,

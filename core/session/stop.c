@@ -153,7 +153,8 @@ static struct mt_error *hit(struct mt_session *session, struct mt_session_thread
 		mt_auto(mt_str) struct mt_str values = {0}, reason = {0};
 		mt_try(values_of(session, thread, site, news, &values));
 		mt_try(trigger->words == MT_WORDS_DEATH
-			   ? mt_session_read_death(session, thread, trigger, &reason)
+			   ? mt_session_read_death(session, thread->lwp, trigger->text, news->pc,
+						   &reason)
 			   : mt_session_read_reason(session, thread->lwp, &trigger->spec, &reason));
 		if (trigger->words && !reason.length)
 			mt_str_append(&reason, what.location);

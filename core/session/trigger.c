@@ -293,7 +293,7 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	}
 	for (size_t i = 0; !error && search.mapping && i < session->triggers.count; i++) {
 		search.number = (uint32_t)i + 1;
-		if (mt_session_may_have(&session->triggers.items[i], search.mapping->objfile))
+		if (mt_session_may_have(session->triggers.items[i].words, search.mapping->objfile))
 			error = mt_session_tolerate_later(session, find_both(&search));
 	}
 	if (!error)

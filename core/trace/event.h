@@ -100,6 +100,8 @@ enum mt_mark {
 #define MT_EVENT_TIME_IS_ESTIMATE 0x1
 /* Of a SNAPSHOT mark: nothing is lost between it and what follows, so what is open stays open. */
 #define MT_EVENT_RUNS_ON 0x2
+/* A signal is told of on another track: only its handler is to come. */
+#define MT_EVENT_IS_TOLD 0x4
 
 struct mt_event {
 	uint64_t time_ns; /* in the recording's clock; never runs backwards within a thread */

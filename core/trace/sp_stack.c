@@ -413,12 +413,12 @@ static void signal_comes(struct mt_sp_stack *stack, const struct mt_event *event
 {
 	const struct mt_sp_fiber *fiber = stack->current ? stack->current->fiber : NULL;
 
-	if (fiber) {
+	if (fiber)
 		mt_sp_give(stack, fiber, event);
+	if (fiber || event->flags & MT_EVENT_IS_TOLD)
 		stack->base.signal = event->detail;
-	} else {
+	else
 		mt_rebuild_signal(&stack->base, event);
-	}
 	stack->signal_by = MT_SP_SIGNAL_EVENTS;
 }
 

@@ -4,6 +4,9 @@
 #ifndef MT_TRACE_WORDS_H
 #define MT_TRACE_WORDS_H
 
+#include <stdbool.h>
+#include <string.h>
+
 enum mt_words {
 	MT_WORDS_NONE,
 	MT_WORDS_MARK,
@@ -33,6 +36,13 @@ enum mt_words {
 #define MT_WORDS_PANIC_FUNCTION "runtime.fatalpanic"
 #define MT_WORDS_THROW_FUNCTION "runtime.throw"
 #define MT_WORDS_FATAL_FUNCTION "runtime.fatal"
+
+static inline bool mt_words_is_death(const char *function)
+{
+	return strcmp(function, MT_WORDS_PANIC_FUNCTION) == 0 ||
+	       strcmp(function, MT_WORDS_THROW_FUNCTION) == 0 ||
+	       strcmp(function, MT_WORDS_FATAL_FUNCTION) == 0;
+}
 
 #define MT_WORDS_PREFIX      "mtrace:"
 #define MT_WORDS_MARK_NAME   "mtrace:mark"
