@@ -104,20 +104,36 @@ static bool is_line(size_t size, off64_t at)
 	return size == LINE && at % LINE == 0;
 }
 
-/* A command failed when GDB had told already that the program goes on, and nobody looked at it
- * since: its text is hidden now.  No thread has run, so that GDB knows all registers. */
-static bool settle(struct mt_inferior *inferior)
+/* For people, whatever its threads do while GDB handles an event.  When nothing is hidden, a
+ * command failed behind the event that told that the program goes on, and nobody looked at it
+ * since. */
+static bool stands(const struct mt_inferior *inferior)
 {
-	if (reads.has_run || inferior->live.state < MT_LIVE_SHOWN)
-		return false;
 	const PyGILState_STATE state = PyGILState_Ensure();
-	const bool stands = mt_gdb_pid() == inferior->live.pid && mt_gdb_is_standing();
-	struct mt_error *error = stands ? mt_inferior_hide_early(inferior) : NULL;
+	const bool is_it = mt_gdb_pid() == inferior->live.pid && mt_gdb_is_standing();
+
+	PyGILState_Release(state);
+	return is_it;
+}
+
+/* No thread has run, so GDB knows all registers. */
+static void hide(struct mt_inferior *inferior)
+{
+	const PyGILState_STATE state = PyGILState_Ensure();
+	struct mt_error *error = mt_inferior_hide_early(inferior);
 	if (error)
 		mt_gdb_warn(mt_error_message(error));
 	mt_error_destroy(error);
 	PyGILState_Release(state);
-	return stands;
+}
+
+static bool may_be_for_breakpoint(size_t size)
+{
+	const PyGILState_STATE state = PyGILState_Ensure();
+	const bool may_be = size == 1 && mt_gdb_parameter("breakpoint always-inserted");
+
+	PyGILState_Release(state);
+	return may_be;
 }
 
 /* While nothing is hidden. */
@@ -127,12 +143,18 @@ static ssize_t hear_running(struct mt_inferior *inferior, int descriptor, void *
 	struct mt_session *session = inferior->live.session;
 	const pid_t pid = inferior->live.pid;
 	const size_t size = (size_t)done;
+	bool is_shown = is_line(size, at);
 
 	if (!mt_session_original(session, pid, (uint64_t)at, NULL, size))
 		return done;
-	if (settle(inferior))
-		return pread64(descriptor, bytes, size, at);
-	if (is_line(size, at)) {
+	if (!(is_shown && reads.has_run) && stands(inferior)) {
+		if (!reads.has_run && inferior->live.state >= MT_LIVE_SHOWN) {
+			hide(inferior);
+			return pread64(descriptor, bytes, size, at);
+		}
+		is_shown |= reads.has_run && !may_be_for_breakpoint(size);
+	}
+	if (is_shown) {
 		mt_session_original(session, pid, (uint64_t)at, bytes, size);
 		return done;
 	}

@@ -62,7 +62,10 @@ def test_texts_are_the_files(gdb, compile):
 def test_what_is_written_is_there(gdb, compile):
     """Into a text whose patches are only out of sight, and by a call, whose function is not patched."""
     byte = "*(unsigned char *) leaf"
-    told = differences(gdb, compile("debugged_watch.c", "-O0"), "next", f"set var $was = {byte}",
+    program = compile("debugged_watch.c", "-O0")
+    if "extended state" in gdb(program, "break main", "run", "print leaf(1)", loaded=False).errors:
+        pytest.skip("this GDB can make no inferior calls on this CPU")
+    told = differences(gdb, program, "next", f"set var $was = {byte}",
                        f"set var {byte} = 0x90", f"set var {byte} = $was", "next", "print leaf(1)", "next")
     one, after = [(read, memory) for line, read, memory in told if line.startswith(f"set var {byte}")]
     assert one == (1, 1)
