@@ -54,7 +54,7 @@ def test_threads_that_go_on_one_by_one(terminal, compile):
             said += say(child, f"thread {thread}") + say(child, "continue &")
         said += say(child, "thread 1") + say(child, "info threads") + say(child, "stepi 3")
         said += say(child, "set scheduler-locking off")
-        assert "mtrace" not in said
+        assert "mtrace:" not in said
         assert said.count("(running)") == 3
         child.sendline("continue")
         child.expect("Continuing")
