@@ -38,12 +38,13 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 static struct mt_error *decode_call_thread(struct mt_decode_run *run, size_t index,
 					   struct mt_event *events)
 {
-	int32_t tid = mt_recording_call_thread(run->recording, index)->tid;
+	const struct mt_recording_call_thread *thread =
+	    mt_recording_call_thread(run->recording, index);
 	struct mt_recording_calls *calls = NULL;
 	struct mt_track *track = NULL;
 	size_t count = 0;
 
-	mt_try(mt_track_find(run, tid, &track));
+	mt_try(mt_track_find(run, thread->tid, thread->events, &track));
 	mt_try(mt_recording_calls_open(run->recording, index, &calls));
 	struct mt_error *error = NULL;
 	do {

@@ -152,7 +152,7 @@ static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber
 	const uint32_t number = ++run->fiber_count;
 	if (run->options->coroutine && run->options->coroutine != number)
 		return NULL;
-	const struct mt_rebuild_options options = {
+	struct mt_rebuild_options options = {
 	    .thread = {.pid = thread->pid,
 		       .tid = MT_FIBER_TID(number),
 		       .name = name_of(run, fiber, number),
@@ -167,6 +167,8 @@ static struct mt_error *show(struct mt_fibers *fibers, const struct fiber *fiber
 
 	if (!options.thread.name)
 		return mt_error_no_memory();
+	for (size_t i = 0; i < fiber->runs; i++)
+		options.events += fibers->runs.items[fiber->first + i].count;
 	mt_try(mt_rebuild_create(run->rebuild_ops, &options, &rebuild));
 	struct mt_error *error = push_runs(fibers, fiber, rebuild);
 	mt_rebuild_destroy(rebuild);

@@ -204,7 +204,7 @@ static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_gorouti
 {
 	struct mt_decode_run *run = goroutines->run;
 	struct showing showing = {.goroutines = goroutines};
-	const struct mt_rebuild_options options = {
+	struct mt_rebuild_options options = {
 	    .thread = {.pid = (pid_t)one->key.pid,
 		       .tid = MT_GOROUTINE_TID(one->key.id, serial),
 		       .name = one->name,
@@ -215,6 +215,8 @@ static struct mt_error *show(struct mt_goroutines *goroutines, struct mt_gorouti
 	    .last_call_id = &run->last_call_id,
 	};
 
+	for (size_t i = 0; i < one->runs; i++)
+		options.events += goroutines->runs.items[one->first + i].count;
 	mt_try(mt_rebuild_create(run->rebuild_ops, &options, &showing.rebuild));
 	struct mt_error *error = show_runs(&showing, one);
 	mt_rebuild_destroy(showing.rebuild);

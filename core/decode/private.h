@@ -114,8 +114,9 @@ struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
 /* Function, file and line of the instant's address, if it has one, in the thread at its time. */
 void mt_decode_name_instant(const struct mt_decode_run *run, const struct mt_process_thread *thread,
 			    struct mt_instant *instant);
-/* The thread's, made at its first use. */
-struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_track **out);
+/* The thread's, made at its first use.  EVENTS: it has at the most; 0: that is not known. */
+struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, uint64_t events,
+			       struct mt_track **out);
 void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track);
 /* Events, with the notes that belong before them.  Times of snapshots' marks may be changed. */
 struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,

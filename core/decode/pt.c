@@ -13,7 +13,7 @@ static struct mt_error *decode_threads(struct mt_decode_run *run)
 			continue;
 		struct mt_track *track = NULL;
 
-		mt_try(mt_track_find(run, stream->tid, &track));
+		mt_try(mt_track_find(run, stream->tid, 0, &track));
 		track->stream = stream;
 		mt_try(mt_pt_feed_create(run, stream, &feed));
 		struct mt_error *error = NULL;
@@ -57,7 +57,7 @@ static struct mt_error *feed_drain(struct mt_pt_feed *feed, uint64_t until_ns)
 		feed->next += count;
 		if (feed->tid <= 0 || !mt_decode_wants(run, feed->tid))
 			continue;
-		mt_try(mt_track_find(run, feed->tid, &track));
+		mt_try(mt_track_find(run, feed->tid, 0, &track));
 		mt_try(mt_track_deliver(run, track, first, count));
 	}
 	return NULL;

@@ -24,7 +24,8 @@ void mt_decode_name_instant(const struct mt_decode_run *run, const struct mt_pro
 	mt_space_source_at(space, instant->address, &instant->source);
 }
 
-static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct mt_track **out)
+static struct mt_error *track_create(struct mt_decode_run *run, int tid, uint64_t events,
+				     struct mt_track **out)
 {
 	struct mt_process_thread *thread = mt_processes_thread(run->processes, tid);
 	struct mt_track *track = thread ? calloc(1, sizeof(*track)) : NULL;
@@ -46,6 +47,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	    .inlines = !run->options->no_inlines,
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,
+	    .events = events,
 	    .fibers =
 		track->fibers ? mt_fibers_taker(track->fibers, track) : (struct mt_fiber_taker){0},
 	};
@@ -70,10 +72,11 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, struct 
 	return NULL;
 }
 
-struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, struct mt_track **out)
+struct mt_error *mt_track_find(struct mt_decode_run *run, int tid, uint64_t events,
+			       struct mt_track **out)
 {
 	HASH_FIND_INT(run->tracks, &tid, *out);
-	return *out ? NULL : track_create(run, tid, out);
+	return *out ? NULL : track_create(run, tid, events, out);
 }
 
 void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track)

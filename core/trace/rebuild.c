@@ -5,6 +5,15 @@
 
 enum { CREDIT_PER_EVENT = 8, CREDIT_MAX = 1 << 26 };
 
+static uint8_t table_bits(uint64_t events)
+{
+	uint8_t bits = MT_REBUILD_MOST_BITS;
+
+	while (events && bits > MT_REBUILD_LEAST_BITS && events >> (bits - 1) == 0)
+		bits--;
+	return bits;
+}
+
 struct mt_error *mt_rebuild_create(const struct mt_rebuild_ops *ops,
 				   const struct mt_rebuild_options *options,
 				   struct mt_rebuild **out)
@@ -16,7 +25,8 @@ struct mt_error *mt_rebuild_create(const struct mt_rebuild_ops *ops,
 	rebuild->ops = ops;
 	rebuild->options = *options;
 	rebuild->symbolizer = &mt_symbolizer_without_names;
-	rebuild->functions = calloc(MT_REBUILD_FUNCTIONS, sizeof(*rebuild->functions));
+	rebuild->table_bits = table_bits(options->events);
+	rebuild->functions = calloc(mt_rebuild_places(rebuild), sizeof(*rebuild->functions));
 	struct mt_error *error = mt_segment_log_init(&rebuild->log, options->log_memory_bytes);
 	if (!error && (!ops->init(rebuild) || !rebuild->functions))
 		error = mt_error_no_memory();
@@ -45,8 +55,11 @@ void mt_rebuild_set_symbolizer(struct mt_rebuild *rebuild, const struct mt_symbo
 	mt_segment_log_settle(&rebuild->log, rebuild->now_ns);
 	rebuild->symbolizer = symbolizer ? symbolizer : &mt_symbolizer_without_names;
 	mt_segment_log_set_symbolizer(&rebuild->log, rebuild->symbolizer);
-	memset(rebuild->functions, 0, MT_REBUILD_FUNCTIONS * sizeof(*rebuild->functions));
+	if (rebuild->is_filled)
+		memset(rebuild->functions, 0,
+		       mt_rebuild_places(rebuild) * sizeof(*rebuild->functions));
 	rebuild->ops->names_changed(rebuild);
+	rebuild->is_filled = false;
 }
 
 static struct mt_error *take_error(struct mt_rebuild *rebuild)
@@ -63,6 +76,7 @@ struct mt_error *mt_rebuild_push(struct mt_rebuild *rebuild, const struct mt_eve
 {
 	if (rebuild->failed)
 		return NULL;
+	rebuild->is_filled = true;
 	rebuild->credit +=
 	    count < CREDIT_MAX / CREDIT_PER_EVENT ? count * CREDIT_PER_EVENT : CREDIT_MAX;
 	if (rebuild->credit > CREDIT_MAX)

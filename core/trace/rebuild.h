@@ -50,6 +50,7 @@ struct mt_rebuild_options {
 	uint64_t *last_call_id;
 	/* Of call events.  `take` NULL: a coroutine's slices lie on the thread's. */
 	struct mt_fiber_taker fibers;
+	uint64_t events; /* that will come, for the size of tables; 0: it is not known */
 	/* The thread whose open calls' arguments count; 0: `thread`. */
 	pid_t open_calls_of;
 };

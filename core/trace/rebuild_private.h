@@ -7,7 +7,9 @@
 #include "trace/rebuild.h"
 #include "trace/segment_log.h"
 
-enum { MT_REBUILD_FUNCTIONS = 4096 };
+/* What is looked up once an address is kept in tables of at most 2^12 places: in smaller ones where
+ * few events come, since there may be as many rebuilds as goroutines. */
+enum { MT_REBUILD_LEAST_BITS = 6, MT_REBUILD_MOST_BITS = 12 };
 
 struct mt_cached_function {
 	uint64_t address;
@@ -20,10 +22,12 @@ struct mt_rebuild {
 	bool estimated;
 	bool segment_open;
 	bool failed;
-	bool is_over;      /* what is open does not go on behind the segment */
-	uint32_t signal;   /* about to be delivered; 0: none */
-	uint32_t snapshot; /* the event before was its mark, and may end the segment; 0: none */
-	struct mt_cached_function *functions; /* MT_REBUILD_FUNCTIONS, by address */
+	bool is_over;       /* what is open does not go on behind the segment */
+	uint32_t signal;    /* about to be delivered; 0: none */
+	uint32_t snapshot;  /* the event before was its mark, and may end the segment; 0: none */
+	uint8_t table_bits; /* tables have 2^this places */
+	bool is_filled;     /* they may have something */
+	struct mt_cached_function *functions; /* by address */
 	const struct mt_symbolizer *symbolizer;
 	struct mt_segment_log log;
 	MT_ARRAY(struct mt_slice)
@@ -56,11 +60,21 @@ static inline void mt_rebuild_advance(struct mt_rebuild *rebuild, const struct m
 	rebuild->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
 }
 
+static inline size_t mt_rebuild_places(const struct mt_rebuild *rebuild)
+{
+	return (size_t)1 << rebuild->table_bits;
+}
+
+/* By Knuth's multiplicative hashing. */
+static inline size_t mt_rebuild_place(const struct mt_rebuild *rebuild, uint64_t key)
+{
+	return (key * 0x9e3779b97f4a7c15u) >> (64 - rebuild->table_bits);
+}
+
 static inline const struct mt_function *mt_rebuild_function_at(struct mt_rebuild *rebuild,
 							       uint64_t address)
 {
-	struct mt_cached_function *cached =
-	    &rebuild->functions[(address * 0x9e3779b97f4a7c15u) >> 52];
+	struct mt_cached_function *cached = &rebuild->functions[mt_rebuild_place(rebuild, address)];
 
 	if (cached->address != address || !cached->function) {
 		cached->address = address;

@@ -14,7 +14,7 @@ static const struct mt_sp_cached_site *site_of(struct mt_sp_stack *stack,
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee + is_jump;
-	struct mt_sp_cached_site *cached = &stack->sites[(key * 0x9e3779b97f4a7c15u) >> 52];
+	struct mt_sp_cached_site *cached = &stack->sites[mt_rebuild_place(&stack->base, key)];
 
 	if (cached->caller == caller && cached->callee == callee && cached->is_jump == is_jump)
 		return cached;
@@ -31,7 +31,7 @@ static struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack, uint64_t
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	struct mt_sp_cached_call *cached =
-	    &stack->calls[(return_address * 0x9e3779b97f4a7c15u) >> 52];
+	    &stack->calls[mt_rebuild_place(&stack->base, return_address)];
 
 	if (cached->return_address == return_address)
 		return cached;

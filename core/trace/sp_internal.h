@@ -44,7 +44,6 @@
 #include "trace/rebuild_private.h"
 
 enum {
-	MT_SP_SITES = 4096,
 	MT_SP_REGIONS = 1024,
 	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
@@ -161,8 +160,9 @@ struct mt_sp_stack {
 	struct mt_sp_late *jump; /* the innermost frame ends with a jump, after this; NULL: no */
 	/* By the numbers of results; NULL: it is none. */
 	MT_ARRAY(const struct mt_function *) owners;
-	struct mt_sp_cached_site *sites; /* MT_SP_SITES, by caller and callee */
-	struct mt_sp_cached_call *calls; /* MT_SP_SITES, by return address */
+	/* Of the rebuild's table_bits. */
+	struct mt_sp_cached_site *sites; /* by caller and callee */
+	struct mt_sp_cached_call *calls; /* by return address */
 
 	MT_ARRAY(struct mt_sp_place) root_places; /* of each of the roots */
 	struct mt_sp_kept_calls kept;             /* since the segment before; sp falls */

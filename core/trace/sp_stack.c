@@ -16,8 +16,8 @@ static bool init(struct mt_rebuild *rebuild)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
-	stack->sites = calloc(MT_SP_SITES, sizeof(*stack->sites));
-	stack->calls = calloc(MT_SP_SITES, sizeof(*stack->calls));
+	stack->sites = calloc(mt_rebuild_places(rebuild), sizeof(*stack->sites));
+	stack->calls = calloc(mt_rebuild_places(rebuild), sizeof(*stack->calls));
 	return stack->sites && stack->calls;
 }
 
@@ -40,9 +40,11 @@ static void names_changed(struct mt_rebuild *rebuild)
 {
 	struct mt_sp_stack *stack = (struct mt_sp_stack *)rebuild;
 
-	memset(stack->sites, 0, MT_SP_SITES * sizeof(*stack->sites));
-	memset(stack->calls, 0, MT_SP_SITES * sizeof(*stack->calls));
 	stack->owners.count = 0;
+	if (!rebuild->is_filled)
+		return;
+	memset(stack->sites, 0, mt_rebuild_places(rebuild) * sizeof(*stack->sites));
+	memset(stack->calls, 0, mt_rebuild_places(rebuild) * sizeof(*stack->calls));
 }
 
 /* What lies on FRAME's slice ends. */

@@ -177,7 +177,8 @@ static inline void sp_rebuild(const struct mt_event *events, size_t count, size_
 						   .log_memory_bytes = 1,
 						   .inlines = true,
 						   .values = &values,
-						   .last_call_id = &last_call_id};
+						   .last_call_id = &last_call_id,
+						   .events = batch < count ? batch : 0};
 	struct mt_rebuild *stack = NULL;
 
 	sp_names_init(&names);
