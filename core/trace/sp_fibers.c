@@ -263,8 +263,9 @@ void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *regio
 		make_fiber(stack, region, sp);
 }
 
-/* Will control go from the stack at SP by a function that ends elsewhere, as far as events are at
- * hand?  From a signal's handler it does not. */
+/* Will control go from the stack at SP by a function that begins there and ends elsewhere, as far
+ * as events are at hand?  From a signal's handler it does not, though what that called last may be
+ * what it interrupted. */
 static bool is_switched_from(struct mt_sp_stack *stack, uint64_t sp)
 {
 	const struct mt_function *last = NULL;
@@ -279,7 +280,7 @@ static bool is_switched_from(struct mt_sp_stack *stack, uint64_t sp)
 		    mt_rebuild_function_at(&stack->base, event->to);
 		if (event->from - (sp - MT_SP_REACH) > 2 * (uint64_t)MT_SP_REACH)
 			return event->kind == MT_EVENT_LEAVE && function == last;
-		last = function;
+		last = event->kind == MT_EVENT_ENTRY ? function : NULL;
 	}
 	return false;
 }

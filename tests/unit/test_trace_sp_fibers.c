@@ -179,6 +179,11 @@ static void a_handler_on_its_own_stack_is_no_coroutine(void **state)
 	EXPECT_APART("xi(y())c()|", "", OWN_STACK(FAR_AWAY + 100), ENTER_FROM('y', 900, 'x', 0x20),
 		     LEAVE('y', 900), LEAVE('x', 1000), ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20),
 		     LEAVE('c', FAR_AWAY - 100), LEAVE('a', FAR_AWAY));
+	/* The last that it called may be what it interrupted. */
+	EXPECT_APART("y()c()|", "", OWN_STACK(FAR_AWAY + 100), ENTER_FROM('y', 900, 'x', 0x20),
+		     LEAVE('y', 900), LEAVE('y', FAR_AWAY - 200),
+		     ENTER_FROM('c', FAR_AWAY - 100, 'a', 0x20), LEAVE('c', FAR_AWAY - 100),
+		     LEAVE('a', FAR_AWAY));
 }
 
 /* The first event of all may look so. */
