@@ -71,5 +71,5 @@ def test_the_selected_threads(either, go):
     assert len(re.findall(r'^Goroutine "goroutine \d+ \(main\.worker\)"', goroutine, re.M)) == 1, text
     assert not re.search(r'^Thread \d+ ".*" of process', goroutine, re.M)
     assert names(goroutine)[-1] == "main.sleep"
-    assert "Goroutine" not in thread and len(re.findall(r'^Thread \d+ ".*" of process', thread, re.M)) == 1
+    assert not re.search('^Goroutine ', thread, re.M) and len(re.findall(r'^Thread \d+ ".*" of process', thread, re.M)) == 1
     assert "main.sleep" in context
