@@ -104,9 +104,7 @@ static bool is_line(size_t size, off64_t at)
 	return size == LINE && at % LINE == 0;
 }
 
-/* For people, whatever its threads do while GDB handles an event.  When nothing is hidden, a
- * command failed behind the event that told that the program goes on, and nobody looked at it
- * since. */
+/* For people, whatever its threads do while GDB handles an event. */
 static bool stands(const struct mt_inferior *inferior)
 {
 	const PyGILState_STATE state = PyGILState_Ensure();
@@ -136,25 +134,23 @@ static bool may_be_for_breakpoint(size_t size)
 	return may_be;
 }
 
-/* While nothing is hidden. */
+/* While nothing is hidden.  Where the program stands all the same, a command failed behind the
+ * event that told that it goes on, and nobody looked at it since: maybe after threads had run. */
 static ssize_t hear_running(struct mt_inferior *inferior, int descriptor, void *bytes, ssize_t done,
 			    off64_t at)
 {
 	struct mt_session *session = inferior->live.session;
 	const pid_t pid = inferior->live.pid;
 	const size_t size = (size_t)done;
-	bool is_shown = is_line(size, at);
 
 	if (!mt_session_original(session, pid, (uint64_t)at, NULL, size))
 		return done;
-	if (!(is_shown && reads.has_run) && stands(inferior)) {
-		if (!reads.has_run && inferior->live.state >= MT_LIVE_SHOWN) {
-			hide(inferior);
-			return pread64(descriptor, bytes, size, at);
-		}
-		is_shown |= reads.has_run && !may_be_for_breakpoint(size);
+	if (!reads.has_run && inferior->live.state >= MT_LIVE_SHOWN && stands(inferior)) {
+		hide(inferior);
+		return pread64(descriptor, bytes, size, at);
 	}
-	if (is_shown) {
+	if (is_line(size, at) ||
+	    (reads.has_run && !may_be_for_breakpoint(size) && stands(inferior))) {
 		mt_session_original(session, pid, (uint64_t)at, bytes, size);
 		return done;
 	}

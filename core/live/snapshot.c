@@ -72,13 +72,13 @@ struct mt_error *mt_live_goroutine(const struct mt_live_debugger *debugger, stru
 	    .progress = debugger->progress,
 	    .log = debugger->log,
 	    .objfile = {.debuginfod = true, .log = debugger->log},
-	    .files = live ? &live->files : NULL,
+	    .files = &live->files,
 	    .tid = tid};
 
 	*goroutine = 0;
 	if (tid)
 		return mt_decode_last_goroutine(recording, &options, goroutine);
-	if (live && live->session)
+	if (live->session)
 		*goroutine = mt_session_result(live->session).death_goroutine;
 	return NULL;
 }

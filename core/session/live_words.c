@@ -3,6 +3,8 @@
  * (header.c), where Go's runtime switches to goroutines (goroutines.c) and CPython's loop begins
  * (python_calls.c).  These are the engine's gates, which stop nobody; where the program asks for a
  * snapshot, or dies, the debugger has a trigger. */
+#include "elf/go_version.h"
+#include "elf/header_note.h"
 #include "session/private.h"
 
 /* Behind those of the user's values and triggers: a number for all functions that say the same. */
@@ -29,12 +31,18 @@ static void found_word(void *context, uint64_t address, const char *name)
 		finding->failed = true;
 }
 
-static void find_in(struct finding *finding)
+/* Most files have neither. */
+static void find_in(struct finding *finding, struct mt_objfile *objfile)
 {
-	struct mt_objfile *objfile = finding->mapping->objfile;
+	struct mt_session_word_spec *spec = &finding->spec;
 
-	if (objfile && mt_session_may_have(finding->spec.words, objfile))
-		mt_objfile_find_name(objfile, finding->spec.function, found_word, finding);
+	if (mt_objfile_has_header_note(objfile))
+		for (size_t i = 0; mt_session_header_word(i, spec); i++)
+			mt_objfile_find_name(objfile, spec->function, found_word, finding);
+	if (mt_objfile_is_go(objfile))
+		for (size_t i = 0; mt_session_goroutine_word(i, spec); i++)
+			if (mt_session_may_have(spec->words, objfile))
+				mt_objfile_find_name(objfile, spec->function, found_word, finding);
 }
 
 /* Each time that files have come. */
@@ -48,10 +56,8 @@ static struct mt_error *find_words(struct mt_session_process *process)
 	process->words.count = 0;
 	for (size_t i = 0; i < count; i++) {
 		finding.mapping = mt_space_mapping(process->code, i);
-		for (size_t j = 0; mt_session_header_word(j, &finding.spec); j++)
-			find_in(&finding);
-		for (size_t j = 0; mt_session_goroutine_word(j, &finding.spec); j++)
-			find_in(&finding);
+		if (finding.mapping->objfile)
+			find_in(&finding, finding.mapping->objfile);
 	}
 	if (finding.failed)
 		return mt_error_no_memory();
