@@ -26,7 +26,7 @@ enum mt_function_kind {
 			      * end = 0 */
 };
 
-#define MT_FUNCTION_SIGNAL_RETURN 0x1 /* its FDE has the `S` augmentation: __restore_rt */
+#define MT_FUNCTION_SIGNAL_RETURN 0x1 /* of a signal's handler: __restore_rt */
 #define MT_FUNCTION_COLD          0x2 /* a part of another function: "foo.cold", "foo.__part.1" */
 #define MT_FUNCTION_RESOLVER      0x4 /* _dl_runtime_…: jumps on to what it looked up */
 #define MT_FUNCTION_LABEL         0x8 /* a label of assembly, which may be no function */
