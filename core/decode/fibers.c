@@ -77,7 +77,7 @@ static struct mt_error *take(void *self, uint32_t number, const struct mt_event 
 	if (!number) {
 		/* A thread that ends, ends none of its coroutines. */
 		if (event->kind == MT_EVENT_MARK && event->detail != MT_MARK_SNAPSHOT &&
-		    event->detail != MT_MARK_EXEC)
+		    event->detail != MT_MARK_EXEC && event->detail != MT_MARK_OWN_STACK)
 			return NULL;
 		return mt_array_push(&fibers->notices, *event) ? mt_error_no_memory() : NULL;
 	}
@@ -122,6 +122,19 @@ static struct mt_error *push(void *rebuild, const struct mt_event *events, size_
 	return mt_rebuild_push(rebuild, events, count);
 }
 
+/* Where the thread's own stack lies, as was last said before the first COUNT notices were over. */
+static struct mt_error *push_own_stack(const struct mt_fibers *fibers, size_t count,
+				       struct mt_rebuild *rebuild)
+{
+	while (count-- > 0) {
+		const struct mt_event *notice = &fibers->notices.items[count];
+
+		if (notice->kind == MT_EVENT_MARK && notice->detail == MT_MARK_OWN_STACK)
+			return mt_rebuild_push(rebuild, notice, 1);
+	}
+	return NULL;
+}
+
 static struct mt_error *push_runs(struct mt_fibers *fibers, const struct fiber *fiber,
 				  struct mt_rebuild *rebuild)
 {
@@ -130,6 +143,7 @@ static struct mt_error *push_runs(struct mt_fibers *fibers, const struct fiber *
 	const struct mt_epoch *epoch = NULL;
 	size_t noticed = run->notices;
 
+	mt_try(push_own_stack(fibers, noticed, rebuild));
 	for (size_t i = 0; i < fiber->runs; i++, run++) {
 		if (run->notices > noticed)
 			mt_try(mt_rebuild_push(rebuild, notices + noticed, run->notices - noticed));

@@ -34,7 +34,7 @@ static struct mt_sp_region *find_old(struct mt_sp_stack *stack, const struct mt_
 	mt_array_each (each, &stack->regions) {
 		const struct mt_sp_frame *frame = waiting(*each, function);
 
-		if (frame && (frame->sp - sp) % STACK_UNIT == 0 && !mt_sp_is_shown(stack, *each) &&
+		if (frame && (frame->sp - sp) % STACK_UNIT == 0 && !(*each)->is_shown &&
 		    (!found || (*each)->left > found->left))
 			found = *each;
 	}

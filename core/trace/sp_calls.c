@@ -40,8 +40,9 @@ static struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack, uint64_t
 	if (symbolizer->call_before)
 		cached->call = symbolizer->call_before(symbolizer->context, return_address);
 	cached->caller = mt_rebuild_function_at(&stack->base, return_address - 1);
-	/* A handler returns to what no call lies before. */
-	if (cached->caller->flags & MT_FUNCTION_SIGNAL_RETURN)
+	cached->role = mt_sp_role_of(cached->caller);
+	/* A handler returns to what no call lies before, as does what begins a stack. */
+	if (cached->caller->flags & MT_FUNCTION_SIGNAL_RETURN || cached->role == MT_SP_BEGINS_STACK)
 		cached->call = (struct mt_call_before){0};
 	cached->made = symbolizer->made_at
 			   ? symbolizer->made_at(symbolizer->context, return_address - 1)
@@ -160,6 +161,15 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 		return is_start_without_return(stack, event,
 					       mt_rebuild_function_at(&stack->base, event->to));
 	const struct mt_sp_cached_call *call = call_before(stack, return_address);
+	if (call->role == MT_SP_BEGINS_STACK) {
+		/* The first function may jump to another one, also when it goes on. */
+		const struct mt_sp_region *owner = mt_sp_owner(stack, event->from);
+		const bool goes_on =
+		    owner && (mt_sp_find(owner, event->from) >= 0 ||
+			      (owner == stack->current && owner->base == event->from));
+
+		return stack->own_stack && !goes_on;
+	}
 	if (call->call.address || call->made)
 		return false;
 	const struct mt_function *target = mt_rebuild_function_at(&stack->base, return_address);
@@ -210,6 +220,17 @@ static void leave_by(struct mt_sp_stack *stack, const struct mt_sp_cached_call *
 		begin_made(stack, top, call->made);
 	else if ((top->inlines || call->span.depth) && mt_sp_is_same(top->function, call->caller))
 		mt_sp_set_inlines(stack, top, &call->span);
+}
+
+void mt_sp_wait_at(struct mt_sp_stack *stack, uint64_t return_address)
+{
+	leave_by(stack, call_before(stack, return_address));
+}
+
+const struct mt_sp_cached_call *mt_sp_call_before(struct mt_sp_stack *stack,
+						  uint64_t return_address)
+{
+	return call_before(stack, return_address);
 }
 
 /* CALL: what led here alone, and so may have led here before; NULL: something else did. */

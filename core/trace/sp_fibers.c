@@ -48,33 +48,94 @@ struct mt_sp_fiber *mt_sp_known_fiber(const struct mt_sp_stack *stack, uint64_t 
 	return fiber && sp - fiber->base <= MT_SP_START_SLACK ? fiber : NULL;
 }
 
-/* NULL: no memory. */
-static struct mt_sp_fiber *fiber_at(struct mt_sp_stack *stack, uint64_t sp)
+/* There is room. */
+static void put_in(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber)
 {
-	struct mt_sp_fiber *fiber = mt_sp_known_fiber(stack, sp), **items;
-	const size_t index = lower_bound(stack, sp), count = stack->fibers.count;
+	const size_t index = lower_bound(stack, fiber->base);
+	struct mt_sp_fiber **items = stack->fibers.items;
+
+	memmove(&items[index + 1], &items[index], (stack->fibers.count - index) * sizeof(*items));
+	items[index] = fiber;
+	stack->fibers.count++;
+	fiber->is_known = true;
+}
+
+static void take_out(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber)
+{
+	struct mt_sp_fiber **items = stack->fibers.items;
+	size_t index = lower_bound(stack, fiber->base);
+
+	while (items[index] != fiber)
+		index++;
+	stack->fibers.count--;
+	memmove(&items[index], &items[index + 1], (stack->fibers.count - index) * sizeof(*items));
+	fiber->is_known = false;
+}
+
+/* One that has ended, of coroutines that began with START; NULL: none. */
+static struct mt_sp_fiber *ended_fiber(struct mt_sp_stack *stack, const struct mt_function *start)
+{
+	for (size_t i = stack->ended.count; start && i-- > 0;) {
+		struct mt_sp_fiber *fiber = stack->ended.items[i];
+
+		if (fiber->start != start)
+			continue;
+		stack->ended.items[i] = stack->ended.items[--stack->ended.count];
+		return fiber;
+	}
+	return NULL;
+}
+
+/* START: the function that begins there; NULL: none.  NULL: no memory. */
+static struct mt_sp_fiber *fiber_at(struct mt_sp_stack *stack, uint64_t sp,
+				    const struct mt_function *start)
+{
+	struct mt_sp_fiber *fiber = mt_sp_known_fiber(stack, sp);
 
 	if (fiber)
 		return fiber;
-	fiber = calloc(1, sizeof(*fiber));
-	if (!fiber || mt_array_reserve(&stack->fibers, count + 1)) {
+	fiber = ended_fiber(stack, start);
+	if (!fiber && (fiber = calloc(1, sizeof(*fiber))))
+		fiber->number = ++stack->fiber_count;
+	if (!fiber || mt_array_reserve(&stack->fibers, stack->fibers.count + 1)) {
 		free(fiber);
 		mt_rebuild_out_of_memory(&stack->base);
 		return NULL;
 	}
-	*fiber = (struct mt_sp_fiber){sp, sp, ++stack->fiber_count};
-	items = stack->fibers.items;
-	memmove(&items[index + 1], &items[index], (count - index) * sizeof(*items));
-	items[index] = fiber;
-	stack->fibers.count++;
+	fiber->base = fiber->lowest = sp;
+	fiber->start = start;
+	put_in(stack, fiber);
 	return fiber;
+}
+
+void mt_sp_move_fiber(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber, uint64_t distance)
+{
+	if (!fiber->is_known)
+		return;
+	take_out(stack, fiber);
+	fiber->base += distance;
+	fiber->lowest = fiber->base;
+	put_in(stack, fiber);
+}
+
+void mt_sp_end_fiber(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber)
+{
+	if (!fiber->is_known)
+		return;
+	if (mt_array_push(&stack->ended, fiber)) {
+		mt_rebuild_out_of_memory(&stack->base);
+		return;
+	}
+	take_out(stack, fiber);
 }
 
 void mt_sp_forget_fibers(struct mt_sp_stack *stack)
 {
 	mt_array_each (fiber, &stack->fibers)
 		free(*fiber);
-	stack->fibers.count = 0;
+	mt_array_each (fiber, &stack->ended)
+		free(*fiber);
+	stack->fibers.count = stack->ended.count = 0;
 }
 
 /* ---- What lies on them ---- */
@@ -136,7 +197,7 @@ static void go_on(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64
 	while (region->frames.count &&
 	       (mt_sp_top(region)->sp < sp || (at && mt_sp_top(region)->sp == sp)))
 		region->frames.count--;
-	if (!region->handler && sp < fiber->lowest)
+	if (!region->handler && !region->is_part && sp < fiber->lowest)
 		fiber->lowest = sp;
 }
 
@@ -170,6 +231,8 @@ void mt_sp_leave_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
 	mt_sp_raise_base(stack, region, event->from);
 	give_arrival(stack, region);
 	mt_sp_give(stack, region->fiber, event);
+	if (region->caller && !region->frames.count)
+		mt_sp_go_to(stack, region->caller);
 }
 
 void mt_sp_frames_of_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region,
@@ -184,12 +247,15 @@ void mt_sp_frames_of_fiber(struct mt_sp_stack *stack, struct mt_sp_region *regio
 /* ---- Switches ---- */
 
 /* The thread's slices on it, if it has any, end. */
-static void make_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
+static void make_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
+		       const struct mt_function *start)
 {
+	region->is_part = false;
 	mt_sp_hide(stack, region);
 	region->frames.count = 0;
 	region->handler = false;
-	region->fiber = fiber_at(stack, sp);
+	mt_sp_set_caller(region, NULL);
+	region->fiber = fiber_at(stack, sp, start);
 	if (region->fiber)
 		mt_sp_raise_base(stack, region, region->fiber->base);
 }
@@ -210,12 +276,17 @@ static struct mt_sp_region *region_from(struct mt_sp_stack *stack, uint64_t sp)
 
 void mt_sp_start_fiber(struct mt_sp_stack *stack, const struct mt_event *event)
 {
+	const uint64_t return_address = mt_event_return_address(event);
 	struct mt_sp_region *region = region_from(stack, event->from);
 
 	if (region && !region->fiber)
-		make_fiber(stack, region, event->from);
-	if (region && region->fiber)
-		mt_sp_enter_fiber(stack, region, event, true);
+		make_fiber(stack, region, event->from,
+			   mt_rebuild_function_at(&stack->base, event->to));
+	if (!region || !region->fiber)
+		return;
+	region->fiber->is_freed =
+	    return_address && mt_sp_call_before(stack, return_address)->role == MT_SP_BEGINS_STACK;
+	mt_sp_enter_fiber(stack, region, event, true);
 }
 
 static bool has_switched(struct mt_sp_stack *stack, const struct mt_function *function)
@@ -257,10 +328,10 @@ bool mt_sp_is_switch(struct mt_sp_stack *stack, const struct mt_function *functi
 
 void mt_sp_switch_to_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp)
 {
-	const bool is_other = stack->layer_count && stack->layers[0] != region;
+	const bool is_other = stack->layers.count && stack->layers.items[0] != region;
 
 	if (!region->fiber && (stack->own_stack ? mt_sp_is_elsewhere(stack, sp) : is_other))
-		make_fiber(stack, region, sp);
+		make_fiber(stack, region, sp, NULL);
 }
 
 /* Will control go from the stack at SP by a function that begins there and ends elsewhere, as far
@@ -289,7 +360,7 @@ void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region
 {
 	if (mt_sp_known_fiber(stack, sp) ||
 	    (mt_sp_is_elsewhere(stack, sp) && is_switched_from(stack, sp)))
-		make_fiber(stack, region, sp);
+		make_fiber(stack, region, sp, NULL);
 }
 
 void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
@@ -304,7 +375,7 @@ void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, ui
 		mt_sp_raise_base(stack, region, known->base);
 	} else if (!current) {
 		mt_sp_begin_on_fiber(stack, region, sp);
-	} else if (region != current && (handles || (is_new && stack->layer_count))) {
+	} else if (region != current && (handles || (is_new && stack->layers.count))) {
 		region->fiber = current->fiber;
 		region->handler |= handles && region->fiber;
 	}

@@ -176,9 +176,10 @@ static void settle_inside(struct mt_sp_stack *stack, const struct mt_event *even
  */
 static struct mt_sp_region *shown_below(const struct mt_sp_stack *stack, uint64_t sp)
 {
-	for (size_t i = stack->layer_count; i-- > 0;)
-		if (sp > stack->layers[i]->base && sp - stack->layers[i]->base <= MT_SP_REACH)
-			return stack->layers[i];
+	for (size_t i = stack->layers.count; i-- > 0;)
+		if (sp > stack->layers.items[i]->base &&
+		    sp - stack->layers.items[i]->base <= MT_SP_REACH)
+			return stack->layers.items[i];
 	return NULL;
 }
 
@@ -214,12 +215,12 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 		return;
 	}
 	/* Handlers on other stacks have returned from then. */
-	if (!stack->current || (innermost && mt_sp_is_shown(stack, region)))
+	if (!stack->current || (innermost && region->is_shown))
 		mt_sp_switch(stack, region, sp, false);
-	first = stack->layers[0];
+	first = stack->layers.count ? stack->layers.items[0] : NULL;
 	if (!go_on && region == stack->current)
 		settle_inside(stack, events, count);
-	else if (!go_on && innermost && first->handler && stack->current == first)
+	else if (!go_on && innermost && first && first->handler && stack->current == first)
 		mt_sp_unwind(stack, UINT64_MAX);
 	while (known < count && events[known].from <= region->base)
 		known++;
@@ -228,7 +229,7 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 	/* A segment that began on another stack, in a handler, took that for the thread's first
 	 * one.  What the unwinder shows last lies outside of it, if the thread is in the handler
 	 * still, or nothing is left of that. */
-	roots = region == first || (outermost && (!innermost || !first->frames.count));
+	roots = region == first || (outermost && (!innermost || !first || !first->frames.count));
 	put_outside(stack, region, events + known, count - known, roots);
 	mt_sp_raise_base(stack, region, events[count - 1].from);
 }

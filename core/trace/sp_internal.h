@@ -6,6 +6,7 @@
  *	sp_region.c   the stacks of a thread, and which one an event is on
  *	sp_fibers.c   stacks of coroutines, which have tracks of their own
  *	sp_again.c    functions that begin anew, on a stack that moved
+ *	sp_across.c   calls from one stack to another, and OCaml's stacks
  *	sp_frames.c   frames from an unwinder
  *	sp_values.c   arguments and results, and what loops begin with in Python
  *	sp_results.c  results of calls that end with a jump
@@ -45,7 +46,6 @@
 
 enum {
 	MT_SP_REGIONS = 1024,
-	MT_SP_LAYERS = 8,
 	MT_SP_RESUMED = 256, /* frames of a stack that are shown again at the most */
 	MT_SP_VALUES = 128,  /* of a call at the most */
 	MT_SP_KEPT = 1024,   /* calls that may go on behind a loss: the outermost */
@@ -103,6 +103,9 @@ struct mt_sp_kept_calls {
 struct mt_sp_fiber {
 	uint64_t base, lowest; /* of the stack pointers seen on it */
 	uint32_t number;
+	const struct mt_function *start; /* the last coroutine's; NULL: it was not seen */
+	bool is_known;                   /* among the thread's `fibers` */
+	bool is_freed; /* when the coroutine is over, or by a collector when nobody can resume it */
 };
 
 /* One stack. */
@@ -110,8 +113,12 @@ struct mt_sp_region {
 	uint64_t base;                       /* the highest stack pointer seen on it */
 	MT_ARRAY(struct mt_sp_frame) frames; /* outermost first: sp falls */
 	size_t hidden;                       /* that many of them have no slice */
+	bool is_shown;                       /* it is a layer */
 	bool handler;                        /* a signal's handler runs on it */
-	struct mt_sp_fiber *fiber;           /* who takes what lies on it; NULL: the thread */
+	struct mt_sp_region *caller; /* control came from there by a call; NULL: it did not */
+	size_t called;               /* of how many it is the caller */
+	bool is_part;                /* of a stack that is in use further up: what was called */
+	struct mt_sp_fiber *fiber;   /* who takes what lies on it; NULL: the thread */
 	/* By which control came to it: the event is the fiber's, unless a coroutine begins then.
 	 * `kind` 0: none. */
 	struct mt_event arrival;
@@ -125,11 +132,22 @@ struct mt_sp_cached_site {
 	struct mt_inline_span span; /* of the address */
 };
 
+/* What functions of OCaml's runtime do with its stacks. */
+enum mt_sp_role {
+	MT_SP_NO_ROLE,
+	MT_SP_CALLS_ACROSS, /* C, from OCaml, whatever has jumped to it meanwhile */
+	MT_SP_CALLS_BACK,   /* OCaml, from C, likewise */
+	MT_SP_BEGINS_STACK, /* calls the first function on it, and what gives it back */
+	MT_SP_RESUMES_STACK,
+	MT_SP_MOVES_STACK,
+};
+
 struct mt_sp_cached_call {
 	uint64_t return_address; /* 0: nothing is cached here */
 	struct mt_call_before call;
 	const struct mt_function *caller; /* whose code it is in */
 	const struct mt_function *made;   /* what stands for that; NULL: it was in a file */
+	enum mt_sp_role role;             /* the caller's */
 	struct mt_inline_span span;
 
 	/* The last one that was shown: most calls lead to one function. */
@@ -171,10 +189,10 @@ struct mt_sp_stack {
 	size_t next_victim;
 	uint64_t switches; /* away from a stack */
 	/* The stacks that are shown, each on top of the one before. */
-	struct mt_sp_region *layers[MT_SP_LAYERS];
-	size_t layer_count;
+	MT_ARRAY(struct mt_sp_region *) layers;
 
 	MT_ARRAY(struct mt_sp_fiber *) fibers; /* by base, rising */
+	MT_ARRAY(struct mt_sp_fiber *) ended;  /* their numbers may be had again */
 	uint32_t fiber_count;
 	uint64_t own_stack;                 /* right above the thread's own stack; 0: not known */
 	uint64_t own_bytes;                 /* that may be so large */
@@ -238,7 +256,7 @@ static inline size_t mt_sp_shown_slices(const struct mt_sp_region *region)
 static inline bool mt_sp_is_first(const struct mt_sp_stack *stack,
 				  const struct mt_sp_region *region)
 {
-	return stack->layer_count && stack->layers[0] == region;
+	return stack->layers.count && stack->layers.items[0] == region;
 }
 
 /* A signal's note stands as exactly among the events as their times are known, and those of so many
@@ -294,6 +312,11 @@ bool mt_sp_is_same(const struct mt_function *one, const struct mt_function *othe
 /* ENTRY: did TOP's own code call? */
 bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
 			const struct mt_sp_frame *top);
+/* The innermost frame, if there is one, has called and waits: with the inlined calls around that.
+ */
+void mt_sp_wait_at(struct mt_sp_stack *stack, uint64_t return_address);
+const struct mt_sp_cached_call *mt_sp_call_before(struct mt_sp_stack *stack,
+						  uint64_t return_address);
 /* Go's runtime switches between goroutines, whose stacks move, and which move between threads: a
  * stack does not stand for one. */
 bool mt_sp_is_of_go(const struct mt_function *function);
@@ -333,6 +356,10 @@ void mt_sp_begin_on_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region
  * of. */
 void mt_sp_join_fiber(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp,
 		      bool is_new);
+/* It lies DISTANCE higher from now on. */
+void mt_sp_move_fiber(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber, uint64_t distance);
+/* It is at its end, and another one may have its track. */
+void mt_sp_end_fiber(struct mt_sp_stack *stack, struct mt_sp_fiber *fiber);
 /* The known one that SP is on; NULL: none. */
 struct mt_sp_fiber *mt_sp_known_fiber(const struct mt_sp_stack *stack, uint64_t sp);
 void mt_sp_forget_fibers(struct mt_sp_stack *stack);
@@ -340,7 +367,6 @@ void mt_sp_forget_fibers(struct mt_sp_stack *stack);
 /* sp_region.c */
 /* The known stack that holds SP, or could have grown to there; NULL: none. */
 struct mt_sp_region *mt_sp_owner(const struct mt_sp_stack *stack, uint64_t sp);
-bool mt_sp_is_shown(const struct mt_sp_stack *stack, const struct mt_sp_region *region);
 bool mt_sp_fits(const struct mt_sp_region *region, uint64_t sp);
 /* The index of the frame at SP; -1: none. */
 ptrdiff_t mt_sp_find(const struct mt_sp_region *region, uint64_t sp);
@@ -349,6 +375,15 @@ struct mt_sp_region *mt_sp_region_create(struct mt_sp_stack *stack, uint64_t bas
 void mt_sp_raise_base(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t base);
 /* Control is on REGION now, at SP: what lies below (or at it, where AT) is gone. */
 void mt_sp_switch(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t sp, bool at);
+/* REGION, which is not shown and has nothing open, lies on top of the others, and is current. */
+void mt_sp_lay_on(struct mt_sp_stack *stack, struct mt_sp_region *region);
+/* It lies DISTANCE higher from now on. */
+void mt_sp_move_region(struct mt_sp_stack *stack, struct mt_sp_region *region, uint64_t distance);
+/* Is control there, or does it come back by a return? */
+bool mt_sp_is_awaited(const struct mt_sp_stack *stack, const struct mt_sp_region *region);
+/* NULL: none. */
+void mt_sp_set_caller(struct mt_sp_region *region, struct mt_sp_region *caller);
+void mt_sp_region_destroy(struct mt_sp_stack *stack, struct mt_sp_region *region);
 /* All frames of REGION, the top layer, none of which is shown yet. */
 void mt_sp_show(struct mt_sp_stack *stack, struct mt_sp_region *region);
 /* Control is on the layer below, if there is one. */
@@ -360,6 +395,24 @@ void mt_sp_hide(struct mt_sp_stack *stack, const struct mt_sp_region *region);
 /* The one with the nearest base below SP; NULL: none. */
 struct mt_sp_region *mt_sp_below(const struct mt_sp_stack *stack, uint64_t sp);
 void mt_sp_forget_regions(struct mt_sp_stack *stack);
+
+/* sp_across.c */
+/* ENTRY, far from where control was: if it was called from there, it lies on its caller, and true
+ * is returned. */
+bool mt_sp_enter_across(struct mt_sp_stack *stack, const struct mt_event *event);
+/* ENTRY, far from where control was.  If TOP, the innermost frame, has called it on its own stack,
+ * none of the stacks that were there before is any more. */
+void mt_sp_bury(struct mt_sp_stack *stack, const struct mt_event *event,
+		const struct mt_sp_frame *top);
+/* LEAVE, to no known frame, on OWNER's stack: if an exception left the current stack so, for what
+ * the runtime has right above its first function, or for what called into a part, that is unwound,
+ * and true is returned. */
+bool mt_sp_leave_part(struct mt_sp_stack *stack, struct mt_sp_region *owner,
+		      const struct mt_event *event);
+/* LEAVE of FUNCTION, the innermost frame's, at SP: if the stack has moved meanwhile, all of it is
+ * there now. */
+void mt_sp_follow_stack(struct mt_sp_stack *stack, const struct mt_function *function, uint64_t sp);
+enum mt_sp_role mt_sp_role_of(const struct mt_function *function);
 
 /* sp_again.c */
 void mt_sp_again(struct mt_sp_stack *stack, const struct mt_event *event);

@@ -62,7 +62,7 @@ static bool add(struct mt_sp_kept_calls *calls, const struct mt_sp_kept_call *ca
  * another stack, stays.  By their places, falling.  False: no memory. */
 static bool keep(struct mt_sp_stack *stack, struct mt_sp_kept_calls *calls)
 {
-	struct mt_sp_region *region = stack->layers[0];
+	struct mt_sp_region *region = stack->layers.items[0];
 	uint64_t lowest = region->base;
 	uint32_t depth = 0;
 	bool is_kept = true;
@@ -95,10 +95,10 @@ bool mt_sp_keep_calls(struct mt_sp_stack *stack)
 	struct mt_sp_kept_calls calls = {0};
 	bool is_kept = true;
 
-	if (!stack->base.options.last_call_id || (!stack->layer_count && !stack->base.roots.count))
+	if (!stack->base.options.last_call_id || (!stack->layers.count && !stack->base.roots.count))
 		return true; /* a gap alone */
 	number_roots(stack);
-	if (!stack->base.is_over && stack->layer_count)
+	if (!stack->base.is_over && stack->layers.count)
 		is_kept = keep(stack, &calls);
 	mt_array_deinit(&stack->kept);
 	stack->kept = calls;

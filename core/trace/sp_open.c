@@ -80,7 +80,7 @@ static const struct mt_sp_region *outside(const struct mt_sp_stack *stack)
 {
 	mt_array_each (region, &stack->regions)
 		if ((*region)->frames.count && (*region)->frames.items[0].is_root &&
-		    !mt_sp_is_shown(stack, *region))
+		    !(*region)->is_shown)
 			return *region;
 	return NULL;
 }
@@ -103,8 +103,9 @@ struct mt_error *mt_sp_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 	out->is_lost = stack->lost;
 	if (region && add_frames(&finding, region, 0))
 		return mt_error_no_memory();
-	for (size_t layer = 0; layer < stack->layer_count; layer++)
-		if (add_frames(&finding, stack->layers[layer], stack->layers[layer]->hidden))
+	for (size_t layer = 0; layer < stack->layers.count; layer++)
+		if (add_frames(&finding, stack->layers.items[layer],
+			       stack->layers.items[layer]->hidden))
 			return mt_error_no_memory();
 	return NULL;
 }

@@ -28,6 +28,8 @@ static void deinit(struct mt_rebuild *rebuild)
 	mt_sp_forget_regions(stack);
 	mt_sp_forget_fibers(stack);
 	mt_array_deinit(&stack->fibers);
+	mt_array_deinit(&stack->ended);
+	mt_array_deinit(&stack->layers);
 	mt_array_deinit(&stack->regions);
 	mt_array_deinit(&stack->owners);
 	mt_array_deinit(&stack->root_places);
@@ -147,10 +149,12 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	uint64_t sp = event->from;
 	struct mt_sp_region *current = stack->current;
-	struct mt_sp_region *region = mt_sp_owner(stack, sp);
 	const struct mt_sp_frame *top = current ? mt_sp_top(current) : NULL;
 	bool is_new = false;
 
+	if (top && top->sp > sp && stack->fibers.count)
+		mt_sp_bury(stack, event, top);
+	struct mt_sp_region *region = mt_sp_owner(stack, sp);
 	/* Frames may be large. */
 	if (top && sp > stack->floor && top->sp - sp <= MT_SP_REACH &&
 	    mt_sp_is_called_by(stack, event, top)) {
@@ -160,6 +164,8 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 			enter(stack, event);
 		return;
 	}
+	if (mt_sp_enter_across(stack, event))
+		return;
 	if (!region || !mt_sp_fits(region, sp)) {
 		is_new = !current || sp <= current->base || sp - current->base > MT_SP_FAR;
 		region = is_new ? mt_sp_region_create(stack, sp) : current;
@@ -167,19 +173,22 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 			return;
 	}
 	mt_sp_raise_base(stack, region, sp);
-	if (stack->base.options.fibers.take)
+	if (stack->base.options.fibers.take) {
+		if (is_new && top && mt_sp_role_of(top->function) == MT_SP_RESUMES_STACK)
+			mt_sp_switch_to_fiber(stack, region, sp);
 		mt_sp_join_fiber(stack, region, sp, is_new);
+	}
 	if (region->fiber) {
 		mt_sp_enter_fiber(stack, region, event, false);
 		return;
 	}
-	if (mt_sp_is_shown(stack, region)) {
+	if (region->is_shown) {
 		mt_sp_switch(stack, region, sp, false);
 		enter(stack, event);
 		return;
 	}
 	/* A first entry on a stack that was not shown. */
-	bool handler = stack->base.signal && stack->layer_count;
+	bool handler = stack->base.signal && stack->layers.count;
 	mt_sp_switch(stack, region, sp, true);
 	stack->base.signal = 0;
 	if (!stack->base.log.error)
@@ -266,7 +275,7 @@ static void leave_by_switch(struct mt_sp_stack *stack, struct mt_sp_region *owne
 	const bool is_elsewhere = !top || owner != stack->current || sp < top->sp;
 	const bool is_switch = wants_fibers && is_elsewhere && mt_sp_is_switch(stack, function, sp);
 
-	if (owner && !mt_sp_is_shown(stack, owner) && owner->base - sp <= MT_SP_START_SLACK) {
+	if (owner && !owner->is_shown && owner->base - sp <= MT_SP_START_SLACK) {
 		owner->frames.count = 0;
 	} else if (!top || sp + 1 < top->sp) {
 		if (wants_fibers ? !is_switch : stays_on_own_stack(stack, sp))
@@ -294,7 +303,8 @@ static bool is_root(const struct mt_sp_stack *stack, const struct mt_sp_region *
 	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
 	uint64_t end = top ? top->sp : owner ? owner->base : UINT64_MAX;
 
-	if (sp <= current->base || sp - current->base > MT_SP_REACH || sp >= end)
+	if (current->is_part || sp <= current->base || sp - current->base > MT_SP_REACH ||
+	    sp >= end)
 		return false;
 	return sp - current->base < end - sp;
 }
@@ -333,7 +343,7 @@ static void leave_known(struct mt_sp_stack *stack, struct mt_sp_region *owner, s
 		return;
 	}
 	/* Where its stack was not shown, it was only waiting to end. */
-	const bool shown = mt_sp_is_shown(stack, owner);
+	const bool shown = owner->is_shown;
 
 	mt_sp_switch(stack, owner, sp, true);
 	if (shown) {
@@ -353,6 +363,7 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 {
 	uint64_t sp = event->from;
 	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
+	mt_sp_follow_stack(stack, function, sp);
 	struct mt_sp_region *owner = mt_sp_owner(stack, sp), *current = stack->current;
 	const struct mt_sp_frame *top = current ? mt_sp_top(current) : NULL;
 	const ptrdiff_t frame = owner ? mt_sp_find(owner, sp) : -1;
@@ -361,7 +372,8 @@ static void leave_far(struct mt_sp_stack *stack, const struct mt_event *event)
 		mt_sp_wait_for_handler(stack);
 	if (frame >= 0)
 		leave_known(stack, owner, (size_t)frame, event);
-	else if (top && top->function == function && is_jump(stack, top, sp))
+	else if (mt_sp_leave_part(stack, owner, event) ||
+		 (top && top->function == function && is_jump(stack, top, sp)))
 		return;
 	else if (top && top->function == function)
 		leave_by_switch(stack, owner, event, function);
@@ -505,6 +517,7 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 		if (event->kind == MT_EVENT_MARK && event->detail == MT_MARK_OWN_STACK) {
 			stack->own_stack = event->to;
 			stack->own_bytes = event->from;
+			mt_sp_give_to_all(stack, event);
 			continue;
 		}
 		mt_rebuild_advance(rebuild, event);
@@ -526,8 +539,8 @@ static void settle(struct mt_rebuild *rebuild)
 
 	if (!stack->lost)
 		return;
-	for (size_t i = 0; i < stack->layer_count; i++)
-		for (size_t n = mt_sp_shown_slices(stack->layers[i]); n > 0; n--)
+	for (size_t i = 0; i < stack->layers.count; i++)
+		for (size_t n = mt_sp_shown_slices(stack->layers.items[i]); n > 0; n--)
 			mt_segment_log_end(&rebuild->log, rebuild->gap_begin_ns, false,
 					   MT_SLICE_END_LOST);
 	mt_segment_log_begin_settled(&rebuild->log, rebuild->gap_begin_ns, false, &slice);

@@ -90,6 +90,25 @@ def test_large_frames_are_no_coroutines(compile, run_mtdb, tmp_path, stamps):
         == (expected["in_middle"], expected["leaf"], scheduler["catch"])
 
 
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+def test_calls_across_stacks(compile, run_mtdb, tmp_path, stamps):
+    """What is called on another stack lies on its caller, however often the thread's own is changed
+    for another one in between: those are no coroutines."""
+    program = compile("calls_across.c", "-O1", "-g")
+    stdout = record(run_mtdb, tmp_path / "out.txt", program, "50", stamps=stamps)
+    expected = {name: int(number) for name, number in re.findall(r"^([a-z_]+) (\d+)$", stdout, re.M)}
+    text = (tmp_path / "out.txt").read_text()
+    calls = CALL.findall(text)
+    shown = collections.Counter(name for name, _ in calls)
+    expected.pop("sum", None)
+    assert {name: shown[name] for name in expected} == expected and len(expected) == 6
+    assert "Coroutine" not in text and "inferred" not in text
+    left = {name for name, notes in calls if "unwound" in notes}
+    assert left <= {"thrown", "longjmp", "__libc_siglongjmp", "siglongjmp", "__longjmp"}
+    [depth] = {len(line) for line in re.findall(r"  ( *)again ", text)}
+    assert depth == {len(line) for line in re.findall(r"  ( *)back ", text)}.pop() + 4
+
+
 def test_counted_once(compile, run_mtdb, tmp_path):
     """Statistics count calls, and a single thread still has all that it did on its own track."""
     program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")

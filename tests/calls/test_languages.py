@@ -93,6 +93,27 @@ def test_ocaml_exceptions(ocaml, run_mtdb, tmp_path):
     assert depth < 40
 
 
+@pytest.mark.parametrize("stamps", ["sampled", "full"])
+def test_ocaml_effects(ocaml, need, run_mtdb, tmp_path, stamps):
+    """OCaml 5 has stacks of its own: C lies on its callers, and a fiber has a track.  What is called as
+    many times as the program counts, is one slice, and only what an exception leaves is unwound."""
+    version = subprocess.run([need("ocamlopt", "ocaml-nox"), "-version"], text=True, capture_output=True, check=True)
+    if int(version.stdout.split(".")[0]) < 5:
+        pytest.skip(f"ocamlopt {version.stdout.strip()} has no effects: OCaml 5 has")
+    program = ocaml("ocaml_effects.ml", "ocaml_effects_stub.c")
+    done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "out.txt", "--size", "64m",
+                    f"--timestamps={stamps}", "--", program)
+    counts = dict(re.findall(r"^(\w+) (\d+)$", done.stdout, re.M))
+    assert len(counts) == 8, done.stderr
+    text = (tmp_path / "out.txt").read_text()
+    assert {name: str(count(tmp_path / "out.txt", rf"Ocaml_effects\.{name}")) for name in counts} == counts
+    assert not re.search(r"Ocaml_effects\.\w+ \([^)]*inferred", text)
+    assert set(re.findall(r"Ocaml_effects\.(\w+) \([^)]*unwound", text)) <= {"inner", "back", "fun_601"}
+    fibers = re.findall(r'^Coroutine "coroutine \d+ \(Ocaml_effects\.(\w+)\)"', text, re.M)
+    assert len(fibers) == text.count("\nCoroutine ") == int(counts["task"]) + 2
+    assert fibers.count("asks") == 1  # five times, one after the other
+
+
 def count_fib(n):
     return 1 if n < 2 else 1 + count_fib(n - 1) + count_fib(n - 2)
 

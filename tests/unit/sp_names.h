@@ -57,6 +57,21 @@ static inline void sp_names_init(struct sp_names *names)
 	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
 }
 
+/* Some have names of OCaml's runtime. */
+static inline void sp_names_of_ocaml(struct sp_names *names)
+{
+	static const struct {
+		char letter;
+		const char *name;
+	} known[] = {
+	    {'q', "caml_c_call"}, {'p', "caml_start_program"},      {'r', "caml_runstack"},
+	    {'u', "caml_resume"}, {'g', "caml_call_realloc_stack"},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		names->functions[known[i].letter - 'a'].name = known[i].name;
+}
+
 static inline const struct mt_function *sp_function_at(void *context, uint64_t address)
 {
 	struct sp_names *names = context;
