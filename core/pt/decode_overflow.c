@@ -255,7 +255,7 @@ int mt_pt_query_overflow(struct mt_pt_query *query)
 	return found < 0 && found != -pte_eos ? found : tracing_is_off(query);
 }
 
-bool mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind_fup)
+int mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind_fup)
 {
 	struct walk walk = walk_from(query, behind_fup);
 	int status;
@@ -263,7 +263,7 @@ bool mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind
 	while (walk_on(&walk, &status)) {
 		switch (walk.packet.kind) {
 		case MT_PT_TIP_PGE:
-			return true;
+			return 1;
 		case MT_PT_PAD:
 		case MT_PT_TSC:
 		case MT_PT_CBR:
@@ -278,8 +278,8 @@ bool mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind
 		case MT_PT_MNT:
 			break;
 		default:
-			return false;
+			return 0;
 		}
 	}
-	return false;
+	return status == -pte_eos ? 0 : status;
 }

@@ -128,7 +128,8 @@ struct pt_event *mt_pt_query_await(struct mt_pt_query *query, int with, enum pt_
 /* decode_overflow.c */
 /* Behind an OVF.  Returns 0, or an error. */
 int mt_pt_query_overflow(struct mt_pt_query *query);
-/* Whether a FUP in a PSB+ stands there by BDM70 alone, since a TIP.PGE follows. */
-bool mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind_fup);
+/* Whether a FUP in a PSB+ stands there by BDM70 alone, since a TIP.PGE follows: 1, 0, or an
+ * error. */
+int mt_pt_query_is_bdm70(const struct mt_pt_query *query, const uint8_t *behind_fup);
 
 #endif

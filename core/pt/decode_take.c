@@ -256,9 +256,12 @@ static int take_other(struct mt_pt_query *query, const struct mt_pt_packet *pack
 
 static int take_header_fup(struct mt_pt_query *query, const struct mt_pt_packet *packet)
 {
-	bool is_bdm70 = query->config.errata.bdm70 && !query->enabled &&
-			mt_pt_query_is_bdm70(query, query->at + packet->size);
+	int is_bdm70 = query->config.errata.bdm70 && !query->enabled
+			   ? mt_pt_query_is_bdm70(query, query->at + packet->size)
+			   : 0;
 
+	if (is_bdm70 < 0)
+		return is_bdm70;
 	if (!is_bdm70 && mt_pt_query_take_ip(query, packet))
 		query->enabled = true;
 	query->at += packet->size;

@@ -49,6 +49,27 @@ static void test_tracing_begins_where_the_enabling_packet_says(void **state)
 	}
 }
 
+/* What comes behind a PSB+ cannot be looked at. */
+static void test_a_start_in_front_of_no_packet(void **state)
+{
+	static const uint8_t no_cyc[14] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+					   0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
+
+	(void)state;
+	struct stream stream = open_stream_of(nameless);
+
+	put_psb(&stream, USER + 2, 1000);
+	put(&stream, no_cyc, sizeof(no_cyc));
+	put_psb(&stream, USER + 12, 1001);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_GAP, .from = 35, .detail = MT_GAP_BAD_TRACE},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_an_end_that_was_lost(void **state)
 {
 	(void)state;
@@ -116,6 +137,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
+	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
 	    cmocka_unit_test(test_an_abort_behind_a_branch),
