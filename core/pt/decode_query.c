@@ -13,6 +13,15 @@ static bool begins_psb(const struct mt_pt_query *query, const uint8_t *at)
 	return query->end - at > 1 && at[0] == 0x02 && at[1] == 0x82;
 }
 
+static bool is_impossible(const struct mt_pt_packet *packet)
+{
+	/* No processor counts so many cycles. */
+	if (packet->kind == MT_PT_CYC)
+		return packet->size > CYC_MAX_BYTES;
+	/* CTC, a reserved byte, FC of 9 bits (SDM table 33-31). */
+	return packet->kind == MT_PT_TMA && (packet->payload >> 16 & 0xff || packet->payload >> 33);
+}
+
 int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 		       struct mt_pt_packet *packet)
 {
@@ -24,8 +33,8 @@ int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 				       left) > 0
 			   ? 0
 			   : -pte_bad_packet;
-	if (size > 0) /* no processor counts so many cycles */
-		return packet->kind == MT_PT_CYC && size > CYC_MAX_BYTES ? -pte_bad_packet : size;
+	if (size > 0)
+		return is_impossible(packet) ? -pte_bad_packet : size;
 	/* What begins as a PSB at the very end is taken for one that is cut off. */
 	return size < 0 || (left < MT_PT_PSB_BYTES && begins_psb(query, at)) ? -pte_eos
 									     : -pte_bad_packet;
@@ -41,9 +50,6 @@ int mt_pt_query_take_time(struct mt_pt_clock *clock, const struct mt_pt_packet *
 		mt_pt_clock_tsc(clock, payload, in_psb);
 		break;
 	case MT_PT_TMA:
-		/* CTC, a reserved byte, FC of 9 bits (SDM table 33-31). */
-		if (payload >> 16 & 0xff || payload >> 33)
-			return -pte_bad_packet;
 		status = mt_pt_clock_tma(clock, (uint16_t)payload, payload >> 24 & 0x1ff);
 		break;
 	case MT_PT_MTC:

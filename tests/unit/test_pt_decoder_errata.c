@@ -70,6 +70,26 @@ static void test_a_start_in_front_of_no_packet(void **state)
 	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* APL12: nor can what comes behind an overflow's FUP. */
+static void test_an_overflow_in_front_of_no_packet(void **state)
+{
+	static const struct mt_cpu goldmont = {true, 6, 0x5c, 9};
+
+	(void)state;
+	struct stream stream = open_stream_of(goldmont);
+
+	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x02, 0xf3);
+	put_ip(&stream, FUP, USER + 12);
+	PUT(&stream, 0x02, 0x73, 0x10, 0, 0xff, 0, 0); /* no TMA */
+	put_psb(&stream, USER + 12, 1001);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	assert_true(events.events.count > 2);
+	pt_events_free(&events);
+}
+
 static void test_an_end_that_was_lost(void **state)
 {
 	(void)state;
@@ -138,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
 	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
+	    cmocka_unit_test(test_an_overflow_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
 	    cmocka_unit_test(test_an_abort_behind_a_branch),
