@@ -240,6 +240,7 @@ static void arrive(struct mt_pt_flow *flow)
 				   flow->ip, flow->ip, 0, tsc);
 	} else if (event->type == ptev_async_disabled) {
 		to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
+		flow->aborted = false;
 		mt_pt_flow_end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, tsc);
 	} else {
 		to = event->variant.async_branch.to;

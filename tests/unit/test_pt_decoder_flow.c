@@ -159,6 +159,28 @@ static void test_transactions(void **state)
 	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* What comes later is no abort. */
+static void test_an_abort_that_ends_the_trace(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x99, 0x22);
+	put_stop(&stream, USER + 3);
+	put_ip(&stream, PGE, USER + 12);
+	put_ip(&stream, FUP, USER + 13);
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+		      {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 13, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_an_endless_loop_that_the_trace_did_not_take(void **state)
 {
 	(void)state;
@@ -310,6 +332,7 @@ int main(void)
 	    cmocka_unit_test(test_out_of_the_traced_range),
 	    cmocka_unit_test(test_overflows),
 	    cmocka_unit_test(test_transactions),
+	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
 	    cmocka_unit_test(test_code_of_16_bits_is_a_gap),
