@@ -55,6 +55,23 @@ static struct pt_errata errata_of(const struct mt_cpu *cpu)
 	}
 }
 
+static bool has_skz84(const struct mt_cpu *cpu)
+{
+	switch (CPU((unsigned int)cpu->family, cpu->model)) {
+	case CPU(6, 0x55): /* Skylake's servers and those after it */
+	case CPU(6, 0x6a):
+	case CPU(6, 0x6c):
+	case CPU(6, 0x8f):
+	case CPU(6, 0xad):
+	case CPU(6, 0xae):
+	case CPU(6, 0xcf):
+	case CPU(19, 0x01):
+		return cpu->intel;
+	default:
+		return false;
+	}
+}
+
 /* For libipt: 0 asks it to look at POS again. */
 static int mask_unknown(struct pt_packet_unknown *unknown, const struct pt_config *config,
 			const uint8_t *pos, void *mask)
@@ -77,6 +94,7 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 	    .stepping = cpu->stepping,
 	};
 	config->errata = errata_of(cpu);
+	mask->skz84 = has_skz84(cpu);
 	config->decode.callback = mask_unknown;
 	config->decode.context = mask;
 	config->cpuid_0x15_eax = timing->tsc_ctc_denominator;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pt/decode_mask.h"
 
-#include "pt/packet.h"
-
 #include <string.h>
 
+#define SKZ84_BYTES 8 /* of the TMA and the byte behind it */
+
 struct walk {
+	const struct mt_pt_mask *mask;
 	uint8_t *bytes;
 	size_t size;
 	size_t at;
@@ -27,6 +28,15 @@ static bool is_unknown(const struct mt_pt_packet *packet)
 	default:
 		return false;
 	}
+}
+
+bool mt_pt_mask_tma(const struct mt_pt_mask *mask, const struct mt_pt_packet *packet,
+		    uint8_t *bytes, size_t size)
+{
+	if (!mask->skz84 || packet->kind != MT_PT_TMA || !mt_pt_packet_is_impossible(packet))
+		return false;
+	memset(bytes, 0, size < SKZ84_BYTES ? size : SKZ84_BYTES); /* PAD */
+	return true;
 }
 
 static void mask_packet(struct walk *walk, const struct mt_pt_packet *packet)
@@ -77,25 +87,28 @@ static void mask_packets(struct walk *walk)
 
 	while (mt_pt_packet_decode_in_block(walk->bytes + walk->at, walk->size - walk->at,
 					    &walk->block, &packet) > 0) {
+		if (mt_pt_mask_tma(walk->mask, &packet, walk->bytes + walk->at,
+				   walk->size - walk->at))
+			continue;
 		mask_packet(walk, &packet);
 		walk->at += packet.size;
 	}
 }
 
-void mt_pt_mask_window(uint8_t *bytes, size_t size)
+void mt_pt_mask_window(const struct mt_pt_mask *mask, uint8_t *bytes, size_t size)
 {
-	struct walk walk = {.bytes = bytes, .size = size};
+	struct walk walk = {.mask = mask, .bytes = bytes, .size = size};
 
 	while (walk.at < size) {
 		mask_packets(&walk);
-		walk = (struct walk){.bytes = bytes, .size = size, .at = walk.at + 1};
+		walk = (struct walk){.mask = mask, .bytes = bytes, .size = size, .at = walk.at + 1};
 		walk.at = mt_pt_find_psb(bytes, size, walk.at);
 	}
 }
 
 int mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size)
 {
-	struct walk walk = {.bytes = bytes, .size = size};
+	struct walk walk = {.mask = mask, .bytes = bytes, .size = size};
 	struct mt_pt_packet packet;
 
 	int packet_size = mt_pt_packet_decode(bytes, size, &packet);

@@ -9,16 +9,19 @@
 #ifndef MT_PT_DECODE_MASK_H
 #define MT_PT_DECODE_MASK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "pt/packet.h"
 
 struct mt_pt_mask {
 	bool needed; /* such packets were seen */
+	bool skz84;  /* TMAs may be corrupted, and a byte that is no packet follow */
 };
 
 /* BYTES begin with a PSB. */
-void mt_pt_mask_window(uint8_t *bytes, size_t size);
+void mt_pt_mask_window(const struct mt_pt_mask *mask, uint8_t *bytes, size_t size);
+/* SKZ84 of those at BYTES, the first of which is PACKET: in a virtual machine whose TSC is not the
+ * processor's a TMA has bits set that are reserved.  False: it is none of those. */
+bool mt_pt_mask_tma(const struct mt_pt_mask *mask, const struct mt_pt_packet *packet,
+		    uint8_t *bytes, size_t size);
 /* BYTES begin with a packet that libipt does not know: overwrite it and what follows it.  Returns
  * 1; 0: nobody knows it; -1: it is cut off. */
 int mt_pt_mask_from(struct mt_pt_mask *mask, uint8_t *bytes, size_t size);

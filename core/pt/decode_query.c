@@ -4,22 +4,11 @@
 #include <endian.h>
 #include <string.h>
 
-#define CYC_MAX_BYTES 9 /* 61 bits */
-
 /* ---- packets ---- */
 
 static bool begins_psb(const struct mt_pt_query *query, const uint8_t *at)
 {
 	return query->end - at > 1 && at[0] == 0x02 && at[1] == 0x82;
-}
-
-static bool is_impossible(const struct mt_pt_packet *packet)
-{
-	/* No processor counts so many cycles. */
-	if (packet->kind == MT_PT_CYC)
-		return packet->size > CYC_MAX_BYTES;
-	/* CTC, a reserved byte, FC of 9 bits (SDM table 33-31). */
-	return packet->kind == MT_PT_TMA && (packet->payload >> 16 & 0xff || packet->payload >> 33);
 }
 
 int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
@@ -33,8 +22,14 @@ int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 				       left) > 0
 			   ? 0
 			   : -pte_bad_packet;
+	if (size > 0 && mt_pt_packet_is_impossible(packet)) {
+		if (!mt_pt_mask_tma(query->config.decode.context, packet,
+				    query->config.begin + offset, left))
+			return -pte_bad_packet;
+		size = mt_pt_packet_decode(at, left, packet);
+	}
 	if (size > 0)
-		return is_impossible(packet) ? -pte_bad_packet : size;
+		return size;
 	/* What begins as a PSB at the very end is taken for one that is cut off. */
 	return size < 0 || (left < MT_PT_PSB_BYTES && begins_psb(query, at)) ? -pte_eos
 									     : -pte_bad_packet;

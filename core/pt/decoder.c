@@ -73,6 +73,8 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 	if (!decoder)
 		return mt_error_no_memory();
 	mt_pt_libipt_config(&decoder->config, &config->cpu, &config->timing, &decoder->mask);
+	/* libipt would end at the packet without asking. */
+	decoder->mask.needed = config->by_libipt && decoder->mask.skz84;
 	decoder->windows.source = config->source;
 	decoder->windows.config = &decoder->config;
 	decoder->flow.source = config->source;
@@ -328,7 +330,7 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 	if (decoder->ended)
 		return NULL;
 	if (decoder->mask.needed)
-		mt_pt_mask_window(decoder->window.bytes, decoder->window.size);
+		mt_pt_mask_window(&decoder->mask, decoder->window.bytes, decoder->window.size);
 	if (decoder->window.has_gap)
 		mt_pt_flow_lose(flow, decoder->window.gap_cause, decoder->window.bytes_lost);
 	if (decoder->window.size) {

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PSB_BYTES 16
+#define CYC_MAX_BYTES 9 /* 61 bits */
+#define PSB_BYTES     16
 
 static const uint8_t psb[PSB_BYTES] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
 				       0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
@@ -250,6 +251,14 @@ int mt_pt_packet_decode_in_block(const uint8_t *bytes, size_t size, struct mt_pt
 	else if (out->kind == MT_PT_BEP || out->kind == MT_PT_PSB || out->kind == MT_PT_OVF)
 		block->item_bytes = 0;
 	return result;
+}
+
+bool mt_pt_packet_is_impossible(const struct mt_pt_packet *packet)
+{
+	if (packet->kind == MT_PT_CYC)
+		return packet->size > CYC_MAX_BYTES;
+	/* CTC, a reserved byte, FC of 9 bits (SDM table 33-31). */
+	return packet->kind == MT_PT_TMA && (packet->payload >> 16 & 0xff || packet->payload >> 33);
 }
 
 bool mt_pt_packet_ip(unsigned int ip_bytes, uint64_t payload, uint64_t *last_ip)

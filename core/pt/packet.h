@@ -58,6 +58,9 @@ struct mt_pt_packet {
  * off at the end. */
 int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *out);
 
+/* It can be read, and no processor writes it: a CYC of too many bytes, a TMA with reserved bits. */
+bool mt_pt_packet_is_impossible(const struct mt_pt_packet *packet);
+
 /* Between BBP and BEP (blocks of PEBS data) the byte of a TNT may be a BIP: a reader that wants to
  * see them keeps this from packet to packet.  Zero in the beginning and after a jump to a PSB. */
 struct mt_pt_block {

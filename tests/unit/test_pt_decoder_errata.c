@@ -90,6 +90,34 @@ static void test_an_overflow_in_front_of_no_packet(void **state)
 	pt_events_free(&events);
 }
 
+/* SKZ84: in a virtual machine a TMA may be corrupted, and a byte too many stand behind it. */
+static void test_a_corrupted_tma(void **state)
+{
+	static const struct mt_cpu cpus[] = {{true, 6, 0x8f, 8}, {true, 6, 0x9e, 9}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct stream stream = open_stream_of(cpus[i]);
+
+		put_psb(&stream, USER + 7, 1000);
+		PUT(&stream, 0x02, 0x73, 0x10, 0, 0xff, 0, 0, 0x99);
+		put_ip(&stream, TIP, USER + 2);
+		put_stop(&stream, USER + 3);
+		struct pt_events events = close_stream(&stream);
+
+		if (i) {
+			assert_int_equal(pt_count(&events, MT_EVENT_GAP), 1);
+			pt_events_free(&events);
+			continue;
+		}
+		ASSERT_EVENTS(
+		    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 7},
+		    {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+		    {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 2},
+		    {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+	}
+}
+
 static void test_an_end_that_was_lost(void **state)
 {
 	(void)state;
@@ -159,6 +187,7 @@ int main(void)
 	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
 	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_overflow_in_front_of_no_packet),
+	    cmocka_unit_test(test_a_corrupted_tma),
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
 	    cmocka_unit_test(test_an_abort_behind_a_branch),
