@@ -165,12 +165,13 @@ static bool is_ahead(struct mt_pt_flow *flow, uint64_t target)
 	return false;
 }
 
-static void set_goal(struct mt_pt_flow *flow, const struct pt_event *event)
+static void set_goal(struct mt_pt_flow *flow, const struct pt_event *event, size_t offset)
 {
 	const uint64_t abort_ip = event->variant.tsx.ip;
 
 	flow->has_goal = true;
 	flow->goal = *event;
+	flow->goal_offset = offset;
 	/* BDM64: the branch right before an abort may have gone elsewhere than its packet says. */
 	if (flow->errata.bdm64 && event->type == ptev_tsx && event->variant.tsx.aborted &&
 	    !is_ahead(flow, abort_ip))
@@ -179,6 +180,7 @@ static void set_goal(struct mt_pt_flow *flow, const struct pt_event *event)
 
 void mt_pt_flow_fetch_event(struct mt_pt_flow *flow)
 {
+	size_t offset = mt_pt_query_offset(flow->query);
 	struct pt_event event;
 	uint64_t ip;
 
@@ -195,7 +197,7 @@ void mt_pt_flow_fetch_event(struct mt_pt_flow *flow)
 	else if (!flow->enabled)
 		flow->status = -pte_bad_context;
 	else
-		set_goal(flow, &event);
+		set_goal(flow, &event, offset);
 	if (flow->starting && !(flow->status >= 0 && flow->status & pts_event_pending))
 		mt_pt_flow_start_trace(flow, flow->ip, flow->start_tsc);
 }

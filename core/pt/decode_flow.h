@@ -39,6 +39,7 @@ struct mt_pt_flow {
 	uint64_t start_tsc; /* its time, if known by then */
 	bool has_goal;      /* `goal` happens at an address that is still ahead */
 	struct pt_event goal;
+	size_t goal_offset;                         /* in the span: what tells of it begins there */
 	struct mt_pt_return returns[MT_PT_RETURNS]; /* a ring */
 	uint32_t return_top;
 	uint32_t return_count;

@@ -160,7 +160,10 @@ static void resume(struct mt_pt_decoder *decoder, size_t from)
 
 static void give_up_span(struct mt_pt_decoder *decoder)
 {
-	size_t from = window_offset(decoder);
+	const struct mt_pt_flow *flow = &decoder->flow;
+	/* Where control cannot get to, it came away from: the packets may say where to. */
+	size_t from =
+	    flow->has_goal ? to_window(decoder, flow->goal_offset) : window_offset(decoder);
 
 	mt_pt_flow_fail(&decoder->flow);
 	if (!decoder->has_scan || decoder->span_begin > decoder->scan.offset)

@@ -181,6 +181,25 @@ static void test_an_abort_that_ends_the_trace(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* Control cannot have come to where it was interrupted, but the handler ran. */
+static void test_an_interrupt_where_control_cannot_be(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 12, 1000);
+	put_ip(&stream, FUP, USER + 2); /* but a jump that needs a packet is before it */
+	put_ip(&stream, TIP, USER + 15);
+	put_stop(&stream, USER + 16);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_GAP, .from = 9, .detail = MT_GAP_BAD_TRACE},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 15},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 16, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_an_endless_loop_that_the_trace_did_not_take(void **state)
 {
 	(void)state;
@@ -332,6 +351,7 @@ int main(void)
 	    cmocka_unit_test(test_out_of_the_traced_range),
 	    cmocka_unit_test(test_overflows),
 	    cmocka_unit_test(test_transactions),
+	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
