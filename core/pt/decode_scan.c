@@ -37,7 +37,7 @@ static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
 /* Returns what the packet says of control. */
 static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct pt_packet *packet)
 {
-	bool after_overflow = scan->after_overflow;
+	bool fup_is_here = scan->fup_is_here;
 
 	switch (packet->type) {
 	case ppt_psb:
@@ -45,25 +45,28 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct p
 		return MT_PT_POINT_PSB;
 	case ppt_ovf:
 		scan->last_ip = 0;
-		scan->after_overflow = true;
+		scan->fup_is_here = true;
 		break;
 	case ppt_fup:
-		scan->after_overflow = false;
-		return take_ip(scan, &packet->payload.ip) && after_overflow ? MT_PT_POINT_BRANCH
-									    : MT_PT_POINT_END;
+		scan->fup_is_here = false;
+		return take_ip(scan, &packet->payload.ip) && fup_is_here ? MT_PT_POINT_BRANCH
+									 : MT_PT_POINT_END;
 	case ppt_tip:
-		scan->after_overflow = false;
+		scan->fup_is_here = false;
 		return take_ip(scan, &packet->payload.ip) ? MT_PT_POINT_BRANCH : MT_PT_POINT_END;
 	case ppt_tip_pge:
-		scan->after_overflow = false;
+		scan->fup_is_here = false;
 		return take_ip(scan, &packet->payload.ip) ? MT_PT_POINT_ENABLE : MT_PT_POINT_END;
 	case ppt_tip_pgd:
-		scan->after_overflow = false;
+		scan->fup_is_here = false;
 		take_ip(scan, &packet->payload.ip);
 		break;
 	case ppt_mode:
 		if (packet->payload.mode.leaf == pt_mol_exec)
 			scan->mode = packet->payload.mode.bits.exec;
+		break;
+	case ppt_ptw:
+		scan->fup_is_here |= packet->payload.ptw.ip;
 		break;
 	case ppt_cbr:
 		scan->cbr = packet->payload.cbr.ratio;
@@ -128,7 +131,7 @@ static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan 
 		/* Behind bytes that are no packet only the next PSB can be trusted. */
 		finder->has_candidate = false;
 		scan->offset = mt_pt_find_psb(scan->bytes, scan->size, scan->offset + 1);
-		scan->after_overflow = false;
+		scan->fup_is_here = false;
 		if (pt_pkt_sync_set(finder->packets, scan->offset) < 0)
 			scan->offset = scan->size;
 		return MT_PT_POINT_END;

@@ -2,9 +2,9 @@
 /* Inside core/pt: a walk over the packets of a window, apart from the decoder, that finds where
  * decoding can go on after an error, and knows there what a decoder would have to know.
  *
- * A query starts at a PSB only.  Where control is known otherwise (a TIP with its
- * address, TIP.PGE, the FUP of an overflow) a PSB+ made up for it, put before a copy of the
- * packets that follow, makes a start as good, but for the return stack. */
+ * A query starts at a PSB only.  Where control is known otherwise (a TIP with its address, TIP.PGE,
+ * the FUP of an overflow or of a PTWRITE) a PSB+ made up for it, put before a copy of the packets
+ * that follow, makes a start as good, but for the return stack. */
 #ifndef MT_PT_DECODE_SCAN_H
 #define MT_PT_DECODE_SCAN_H
 
@@ -30,8 +30,8 @@ struct mt_pt_scan {
 	uint64_t last_ip;
 	struct pt_packet_mode_exec mode;
 	enum mt_pt_deferral deferral;
-	bool after_overflow; /* the last packet with an address or none was OVF */
-	uint8_t cbr;         /* 0: not known */
+	bool fup_is_here; /* where control is: it is of an OVF, or of what an instruction did */
+	uint8_t cbr;      /* 0: not known */
 	bool has_tsc;
 	uint64_t tsc; /* at the last TSC or MTC */
 	bool has_ctc; /* the crystal's count is known since the last TMA */

@@ -160,6 +160,28 @@ static void test_transactions(void **state)
 }
 
 /* What comes later is no abort. */
+static void test_a_ptwrite_tells_where_control_is(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 13, 1000);
+	put_ip(&stream, TIP, 0x500000); /* whose code is missing */
+	PUT(&stream, 0x0e);
+	PUT(&stream, 0x02, 0x92, 1, 2, 3, 4); /* PTWRITE with an address */
+	put_ip(&stream, FUP, USER + 12);
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 13},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = 0x500000},
+		      {.kind = MT_EVENT_GAP, .from = 16, .detail = MT_GAP_NO_CODE},
+		      {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_an_abort_that_ends_the_trace(void **state)
 {
 	(void)state;
@@ -351,6 +373,7 @@ int main(void)
 	    cmocka_unit_test(test_out_of_the_traced_range),
 	    cmocka_unit_test(test_overflows),
 	    cmocka_unit_test(test_transactions),
+	    cmocka_unit_test(test_a_ptwrite_tells_where_control_is),
 	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
