@@ -342,6 +342,38 @@ bool mt_gdb_is_standing(void)
 	return is_one && !runs(thread);
 }
 
+static void read_registers_of(PyObject *inferior)
+{
+	mt_auto(mt_py) PyObject *threads = PyObject_CallMethod(inferior, "threads", NULL);
+	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+
+	for (Py_ssize_t i = 0; i < count; i++) {
+		PyObject *thread = PyTuple_GetItem(threads, i);
+		mt_auto(mt_py) PyObject *switched =
+		    runs(thread) ? NULL : PyObject_CallMethod(thread, "switch", NULL);
+		mt_auto(mt_py) PyObject *read =
+		    switched ? mt_py_call_gdb("parse_and_eval", "(s)", "$pc") : NULL;
+
+		(void)read;
+		PyErr_Clear();
+	}
+}
+
+void mt_gdb_read_registers(void)
+{
+	mt_auto(mt_py) PyObject *selected = mt_py_call_gdb("selected_thread", "()");
+	mt_auto(mt_py) PyObject *inferiors = mt_py_call_gdb("inferiors", "()");
+	Py_ssize_t count =
+	    selected && selected != Py_None && inferiors ? PyTuple_Size(inferiors) : 0;
+
+	for (Py_ssize_t i = 0; i < count; i++)
+		read_registers_of(PyTuple_GetItem(inferiors, i));
+	mt_auto(mt_py) PyObject *back =
+	    count ? PyObject_CallMethod(selected, "switch", NULL) : NULL;
+	(void)back;
+	PyErr_Clear();
+}
+
 bool mt_gdb_thread_is_running(pid_t lwp)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");

@@ -296,7 +296,9 @@ static struct mt_error *flush_registers(struct gdb_target *target)
 	if (!target->registers_changed)
 		return NULL;
 	target->registers_changed = false;
-	return mt_gdb_execute_at_stop("maintenance flush register-cache");
+	mt_try(mt_gdb_execute_at_stop("maintenance flush register-cache"));
+	mt_gdb_read_registers();
+	return NULL;
 }
 
 struct mt_error *mt_gdb_target_flush(struct mt_target *base)

@@ -38,6 +38,32 @@ int main(int argc, char **argv)
 }
 """
 
+EXITING = """
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_barrier_t all;
+
+static void *leave(void *argument)
+{
+	pthread_barrier_wait(&all);
+	_exit(0);
+	return argument;
+}
+
+int main(void)
+{
+	pthread_t threads[256];
+
+	pthread_barrier_init(&all, 0, 257);
+	for (int i = 0; i < 256; i++)
+		pthread_create(&threads[i], 0, leave, 0);
+	pthread_barrier_wait(&all);
+	pause();
+	return 0;
+}
+"""
+
 
 def text_is_clean(process, program, need):
     """The text of the process is the file's."""
@@ -195,6 +221,15 @@ def test_threads_that_ended_just_before(gdb, compile, tmp_path):
     program = compile("calls_values.c", "-O1", "-pthread")
     gdb(program, "mtrace start -size 1M", "run 4", "mtrace snapshot all.txt")
     assert (tmp_path / "all.txt").read_text().count(" price_of ") == 4 * 200
+
+
+def test_a_thread_ends_the_process_while_gdb_resumes_the_others(gdb, compile, tmp_path):
+    """GDB needs registers of those, and has kept them since the stop, as in a plain session."""
+    source = tmp_path / "exiting.c"
+    source.write_text(EXITING)
+    session = gdb(compile(source, "-O0", "-pthread"), "mtrace start",
+                  *3 * ["tbreak main", "run", "tbreak _exit", "continue", "continue"])
+    assert session.output.count("exited normally]") == 3, session.all
 
 
 ENDS = {
