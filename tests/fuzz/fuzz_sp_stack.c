@@ -46,10 +46,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct check_sink check = {0};
 	struct sp_names names;
 	uint64_t last_call_id = 0;
-	const struct mt_rebuild_options options = {.sink = {&check_sink_ops, &check},
-						   .log_memory_bytes = 1,
-						   .last_call_id = &last_call_id,
-						   .fibers = {size && data[0] & 1 ? take : NULL}};
+	const struct mt_rebuild_options options = {
+	    .sink = {&check_sink_ops, &check},
+	    .log_memory_bytes = 1,
+	    .last_call_id = &last_call_id,
+	    .fibers = {size && data[0] & 1 ? take : NULL, NULL}};
 	struct mt_symbolizer symbolizer = sp_symbolizer(&names);
 	const struct mt_event own_stack = {.kind = MT_EVENT_MARK,
 					   .detail = MT_MARK_OWN_STACK,
