@@ -126,11 +126,11 @@ static enum mt_unwind_step step(struct mt_unwinder *unwinder, struct mt_register
 
 /* An interrupted frame may be anywhere, but a caller lies above. */
 static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_unwind_frame *frame,
-				const struct mt_registers *caller)
+				const struct mt_registers *caller, bool is_anywhere)
 {
 	uint64_t pc = caller->values[MT_REGISTER_RIP];
 
-	if (frame->signal)
+	if (is_anywhere)
 		return ++unwinder->signals > MOST_SIGNALS ? MT_UNWIND_BAD_STACK : MT_UNWIND_GOES_ON;
 	if (!pc)
 		return MT_UNWIND_OUTERMOST;
@@ -143,12 +143,27 @@ static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_un
 	return MT_UNWIND_GOES_ON;
 }
 
+#define RESTORER_BYTES 16 /* from where a handler returns to, to behind its `syscall` */
+
+/* The tables' mark says where the caller stands exactly, and that its stack may be another one:
+ * also of functions of OCaml's runtime, which are called like others. */
+static bool is_made_by_kernel(const struct mt_unwinder *unwinder,
+			      const struct mt_unwind_frame *frame)
+{
+	static const uint8_t syscall[] = {0x0f, 0x05};
+	const struct mt_unwind_source *source = &unwinder->source;
+	uint8_t code[RESTORER_BYTES];
+	const size_t size = source->read(source->context, frame->pc, code, sizeof(code));
+
+	return !size || memmem(code, size, syscall, sizeof(syscall));
+}
+
 static enum mt_unwind_end go_outwards(struct mt_unwinder *unwinder, struct mt_unwind_frame *frame)
 {
 	struct mt_registers caller = {0};
-	enum mt_unwind_end end;
+	bool is_marked = false;
 
-	switch (step(unwinder, &caller, &frame->cfa, &frame->signal)) {
+	switch (step(unwinder, &caller, &frame->cfa, &is_marked)) {
 	case MT_STEP_NO_RULE:
 		return MT_UNWIND_NO_TABLE;
 	case MT_STEP_OUTERMOST:
@@ -158,10 +173,10 @@ static enum mt_unwind_end go_outwards(struct mt_unwinder *unwinder, struct mt_un
 	case MT_STEP_DONE:
 		break;
 	}
-	end = judge(unwinder, frame, &caller);
+	frame->signal = is_marked && is_made_by_kernel(unwinder, frame);
 	unwinder->next = (struct mt_unwind_frame){
 	    .registers = caller, .pc = caller.values[MT_REGISTER_RIP], .exact = frame->signal};
-	return end;
+	return judge(unwinder, frame, &caller, is_marked);
 }
 
 void mt_unwind_start(struct mt_unwinder *unwinder, const struct mt_unwind_source *source,

@@ -57,6 +57,17 @@ static void end_stack(struct mt_sp_stack *stack)
 	region->is_part = true;
 }
 
+/* What was seen first lay further down, and is over. */
+static void forget_empty(struct mt_sp_stack *stack, const struct mt_sp_region *part)
+{
+	struct mt_sp_region *region;
+
+	while ((region = mt_sp_below(stack, part->base)) &&
+	       part->base - region->base <= MT_SP_FAR && region != stack->current &&
+	       !region->frames.count && !region->fiber)
+		mt_sp_region_destroy(stack, region);
+}
+
 /* Where what is called at SP lies, a part of whatever stack is there.  NULL: no memory, or what is
  * open there says that control was switched. */
 static struct mt_sp_region *part_at(struct mt_sp_stack *stack, uint64_t sp)
@@ -68,8 +79,10 @@ static struct mt_sp_region *part_at(struct mt_sp_stack *stack, uint64_t sp)
 	if ((top && top->sp <= sp) || (owner && !top && owner->fiber))
 		return NULL;
 	part = mt_sp_region_create(stack, sp);
-	if (part)
-		part->is_part = true;
+	if (!part)
+		return NULL;
+	part->is_part = true;
+	forget_empty(stack, part);
 	return part;
 }
 

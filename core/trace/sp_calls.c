@@ -127,7 +127,7 @@ bool mt_sp_is_of_go(const struct mt_function *function)
 }
 
 /* musl's has no mark. */
-static bool is_restorer(const struct mt_function *function)
+bool mt_sp_is_restorer(const struct mt_function *function)
 {
 	return function->flags & MT_FUNCTION_SIGNAL_RETURN ||
 	       strcmp(function->name, "__restore_rt") == 0;
@@ -174,8 +174,8 @@ bool mt_sp_is_start(struct mt_sp_stack *stack, const struct mt_event *event)
 		return false;
 	const struct mt_function *target = mt_rebuild_function_at(&stack->base, return_address);
 	/* Go's runtime begins goroutines so, which are no thread's. */
-	return target->kind != MT_FUNCTION_UNKNOWN && !is_restorer(target) &&
-	       !is_restorer(call->caller) && !mt_sp_is_of_go(target);
+	return target->kind != MT_FUNCTION_UNKNOWN && !mt_sp_is_restorer(target) &&
+	       !mt_sp_is_restorer(call->caller) && !mt_sp_is_of_go(target);
 }
 
 void mt_sp_set_inlines(struct mt_sp_stack *stack, struct mt_sp_frame *frame,

@@ -234,11 +234,192 @@ static void take_frames_of_stack(struct mt_sp_stack *stack, const struct mt_even
 	mt_sp_raise_base(stack, region, events[count - 1].from);
 }
 
+/* ---- Frames on stacks of which one has called into the other ---- */
+
+static bool is_elsewhere(const struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	return mt_sp_is_elsewhere(stack, event->from);
+}
+
+/* How many of them, from the first on, are on its stack. */
+static size_t count_together(const struct mt_sp_stack *stack, const struct mt_event *events,
+			     size_t count)
+{
+	size_t together = 1;
+
+	while (together < count &&
+	       is_elsewhere(stack, &events[together]) == is_elsewhere(stack, &events[0]))
+		together++;
+	return together;
+}
+
+/* Handlers' stacks are others, too, which nobody has called into. */
+static bool are_across(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	if (!stack->own_stack || stack->base.signal ||
+	    count_together(stack, events, count) == count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (mt_sp_is_restorer(mt_rebuild_function_at(&stack->base, events[i].to)))
+			return false;
+	return true;
+}
+
+/* Those from BEGIN to END, which are on one stack, lie on what is known. */
+static void lay(struct mt_sp_stack *stack, const struct mt_event *events, size_t begin, size_t end,
+		size_t count)
+{
+	struct mt_sp_region *below = stack->current,
+			    *region = mt_sp_region_create(stack, events[end - 1].from);
+
+	if (!region)
+		return;
+	region->is_part = below;
+	mt_sp_set_caller(region, below);
+	mt_sp_lay_on(stack, region);
+	for (size_t i = end; i-- > begin && !stack->base.log.error;) {
+		struct mt_sp_frame frame = frame_of(stack, &events[i], i == 0);
+
+		frame.call_site = i + 1 < count ? events[i + 1].to : 0;
+		frame.is_root = true;
+		if (mt_array_push(&region->frames, frame))
+			mt_rebuild_out_of_memory(&stack->base);
+	}
+}
+
+/* Nothing is known but these: all are roots. */
+static void lay_all(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_event *event = events;
+
+	for (size_t end = count, begin; end > 0; end = begin) {
+		for (begin = end - 1; begin > 0 && is_elsewhere(stack, &events[begin - 1]) ==
+						       is_elsewhere(stack, &events[end - 1]);)
+			begin--;
+		lay(stack, events, begin, end, count);
+	}
+	for (size_t layer = stack->layers.count; layer-- > 0 && !stack->base.log.error;) {
+		struct mt_sp_region *region = stack->layers.items[layer];
+
+		for (size_t i = region->frames.count; i-- > 0; event++) {
+			struct mt_sp_frame *frame = &region->frames.items[i];
+
+			add_inlined_roots(stack, frame, event->to);
+			mt_sp_add_root(stack, frame->function,
+				       (struct mt_sp_place){frame->sp, frame->call_site});
+		}
+	}
+}
+
+/* Those that lie outside of all that is known are roots. */
+static void add_roots_outside(struct mt_sp_stack *stack, const struct mt_event *events,
+			      size_t count)
+{
+	size_t known = 0;
+
+	for (size_t i = stack->layers.count; i-- > 0;) {
+		const uint64_t base = stack->layers.items[i]->base;
+
+		while (known < count && events[known].from <= base &&
+		       is_elsewhere(stack, &events[known]) == mt_sp_is_elsewhere(stack, base))
+			known++;
+	}
+	for (; known < count; known++)
+		mt_sp_add_root(stack, mt_rebuild_function_at(&stack->base, events[known].to),
+			       (struct mt_sp_place){
+				   .sp = events[known].from,
+				   .call_site = known + 1 < count ? events[known + 1].to : 0});
+}
+
+/* Those of the fiber that the first ones are of; returns how many, with none of who runs it. */
+static size_t take_fibers(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const struct mt_event *own = NULL;
+	struct mt_sp_region *region;
+	size_t more = 0;
+
+	for (; more < count; more++) {
+		const struct mt_function *function =
+		    mt_rebuild_function_at(&stack->base, events[more].to);
+
+		if (mt_sp_role_of(function) == MT_SP_BEGINS_STACK)
+			break;
+		if (is_elsewhere(stack, &events[more]))
+			own = &events[more];
+	}
+	if (more == count || !own)
+		return 0;
+	region = mt_sp_owner(stack, own->from);
+	if (!region || !mt_sp_fits(region, own->from))
+		region = mt_sp_region_create(stack, own->from);
+	if (!region)
+		return 0;
+	mt_sp_switch_to_fiber(stack, region, own->from);
+	if (!region->fiber)
+		return 0;
+	mt_sp_frames_of_fiber(stack, region, events, more);
+	return more;
+}
+
+/* The stack that control is on, from the first of EVENTS on: it may have been called into, or have
+ * gone on, since the last event. */
+static void settle_innermost(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	const size_t together = count_together(stack, events, count);
+	const uint64_t outermost = events[together - 1].from;
+	size_t layer = stack->layers.count;
+	struct mt_sp_region *region, *current = stack->current;
+
+	while (layer > 0 && mt_sp_is_elsewhere(stack, stack->layers.items[layer - 1]->base) !=
+				is_elsewhere(stack, events))
+		layer--;
+	region = layer ? stack->layers.items[layer - 1] : NULL;
+	if (region &&
+	    (region == current || (mt_sp_top(region) && outermost >= mt_sp_top(region)->sp))) {
+		mt_sp_switch(stack, region, events[0].from, false);
+		settle_inside(stack, events, together);
+		return;
+	}
+	region = mt_sp_region_create(stack, outermost);
+	if (!region)
+		return;
+	region->is_part = true;
+	mt_sp_set_caller(region, current);
+	mt_sp_lay_on(stack, region);
+	put_inside(stack, events, count, together);
+}
+
+static void take_across(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
+{
+	size_t of_fibers = 0, more;
+
+	if (stack->base.options.fibers.take)
+		while ((more = take_fibers(stack, events + of_fibers, count - of_fibers)))
+			of_fibers += more;
+	if (!stack->layers.count) {
+		lay_all(stack, events + of_fibers, count - of_fibers);
+		return;
+	}
+	if (!of_fibers && stack->current->is_shown)
+		settle_innermost(stack, events, count);
+	add_roots_outside(stack, events + of_fibers, count - of_fibers);
+}
+
 void mt_sp_take_frames(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)
 {
-	/* More of those before. */
-	bool go_on = stack->frames_up_to && events[0].from > stack->frames_up_to;
+	/* More of those before: they begin where no list of the same stack does. */
+	bool go_on = stack->frames_up_to &&
+		     (stack->frames_are_across ? events[0].from != stack->frames_from
+					       : events[0].from > stack->frames_up_to);
 
+	if (!go_on)
+		stack->frames_from = events[0].from;
+	stack->frames_are_across =
+	    go_on ? stack->frames_are_across : are_across(stack, events, count);
+	if (stack->frames_are_across) {
+		go_on ? add_roots_outside(stack, events, count) : take_across(stack, events, count);
+		return;
+	}
 	for (size_t taken = 0, more; taken < count && !stack->base.log.error; taken += more) {
 		const struct mt_event *first = events + taken;
 

@@ -171,6 +171,8 @@ struct mt_sp_stack {
 	uint64_t floor;                           /* the next lower stack's base */
 	const struct mt_event *ahead, *ahead_end; /* from the one that is taken on */
 	uint64_t frames_up_to;  /* the last event was FRAME, of that stack pointer; 0: it was not */
+	uint64_t frames_from;   /* that of the first one of those */
+	bool frames_are_across; /* they are on stacks of which one has called into the other */
 	unsigned int signal_by; /* that many more events may come before the signal's handler */
 	bool lost;              /* GAP was seen, and nothing since */
 	struct mt_sp_values values;
@@ -317,6 +319,8 @@ bool mt_sp_is_called_by(struct mt_sp_stack *stack, const struct mt_event *event,
 void mt_sp_wait_at(struct mt_sp_stack *stack, uint64_t return_address);
 const struct mt_sp_cached_call *mt_sp_call_before(struct mt_sp_stack *stack,
 						  uint64_t return_address);
+/* Do signals' handlers return to it? */
+bool mt_sp_is_restorer(const struct mt_function *function);
 /* Go's runtime switches between goroutines, whose stacks move, and which move between threads: a
  * stack does not stand for one. */
 bool mt_sp_is_of_go(const struct mt_function *function);

@@ -95,10 +95,24 @@ void mt_sp_set_caller(struct mt_sp_region *region, struct mt_sp_region *caller)
 		caller->called++;
 }
 
+static void take_out_layer(struct mt_sp_stack *stack, const struct mt_sp_region *region)
+{
+	struct mt_sp_region **layers = stack->layers.items;
+	size_t index = 0;
+
+	while (layers[index] != region)
+		index++;
+	stack->layers.count--;
+	memmove(&layers[index], &layers[index + 1],
+		(stack->layers.count - index) * sizeof(layers[0]));
+}
+
 void mt_sp_region_destroy(struct mt_sp_stack *stack, struct mt_sp_region *region)
 {
 	if (region == stack->current)
 		stack->current = NULL;
+	if (region->is_shown)
+		take_out_layer(stack, region);
 	mt_sp_set_caller(region, NULL);
 	for (size_t i = 0; region->called && i < stack->regions.count; i++)
 		if (stack->regions.items[i]->caller == region)

@@ -109,6 +109,21 @@ def test_calls_across_stacks(compile, run_mtdb, tmp_path, stamps):
     assert depth == {len(line) for line in re.findall(r"  ( *)back ", text)}.pop() + 4
 
 
+def test_frames_across_stacks(compile, mtdb):
+    """What a ring has lost comes from the unwinder, whatever stacks it is on; and a frame that the tables
+    mark as a signal's trampoline is one only if the kernel made it."""
+    program = compile("calls_across.c", "-O1", "-g")
+    commands = ["mtrace start -size 16k", "break again", "ignore 1 3000", "run", "bt", "mtrace history 4", "kill"]
+    done = subprocess.run([mtdb, "-batch", *(word for command in commands for word in ("-ex", command)),
+                           "--args", program, "1000000"],
+                          capture_output=True, text=True, timeout=600, check=False)
+    chain = ["main", "from_own", "call_on", "in_heap", "call_on", "back", "call_on", "again"]
+    frames = re.findall(r"^#\d+ +(?:0x\w+ in )?(\w+|<[\w ]*>)", done.stdout, re.M)
+    assert frames[:len(chain)] == chain[::-1], done.stdout
+    shown = re.findall(r"^ .*? open +(\w+)", done.stdout, re.M)
+    assert shown[shown.index("main"):] == chain, done.stdout
+
+
 def test_counted_once(compile, run_mtdb, tmp_path):
     """Statistics count calls, and a single thread still has all that it did on its own track."""
     program = compile("calls_coroutines.c", "-O1", "-g", "-pthread")

@@ -149,6 +149,43 @@ static void a_fiber_moves_with_its_stack(void **state)
 		     ENTER_FROM('h', MAIN - 100, 'b', 0x10), LEAVE('h', MAIN - 100), OCAML_ENDS);
 }
 
+/* Of what was called back below C, innermost first. */
+#define FRAMES                                                                                     \
+	FRAME('x', MAIN - 200), FRAME('p', OWN - 300), FRAME('c', OWN - 200),                      \
+	    FRAME('q', MAIN - 100), FRAME('b', MAIN), FRAME('p', OWN - 100), FRAME('a', OWN)
+
+/* In the unwinder's order, whatever their stacks. */
+static void an_unwinder_goes_across(void **state)
+{
+	(void)state;
+	EXPECT_APART(
+	    "ai(caml_start_programi(bi(caml_c_calli(ci(caml_start_programi(xi(y()))))d())))|", "",
+	    OWN_STACK(OWN + 100), FRAMES, ENTER_FROM('y', MAIN - 300, 'x', 0x10),
+	    LEAVE('y', MAIN - 300), LEAVE('x', MAIN - 200), LEAVE('p', OWN - 300),
+	    LEAVE('c', OWN - 200), LEAVE('q', MAIN - 100), ENTER_FROM('d', MAIN - 100, 'b', 0x20),
+	    LEAVE('d', MAIN - 100), OCAML_ENDS);
+}
+
+/* At the end of what is known, where the innermost three were seen. */
+static void what_lies_outside_is_a_root(void **state)
+{
+	(void)state;
+	EXPECT_APART(
+	    "ai(caml_start_programi(bi(caml_c_calli(ci(caml_start_program(x()o)o)o)o)o)o)o|", "",
+	    OWN_STACK(OWN + 100), ENTER_FROM('p', OWN - 300, 'c', 0x10),
+	    ENTER_FROM('x', MAIN - 200, 'p', 0x10), FRAMES);
+}
+
+/* Up to what began its stack. */
+static void a_fiber_has_its_own_frames(void **state)
+{
+	(void)state;
+	EXPECT_APART("ai(caml_start_programi(bi(caml_runstacki()o)o)o)o|", " 1~c 1~q 1~x",
+		     OWN_STACK(OWN + 100), FRAME('c', OWN - 200), FRAME('q', FIBER - 100),
+		     FRAME('x', FIBER), FRAME('r', MAIN - 100), FRAME('b', MAIN),
+		     FRAME('p', OWN - 100), FRAME('a', OWN));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +198,9 @@ int main(void)
 	    cmocka_unit_test(an_exception_ends_a_fiber),
 	    cmocka_unit_test(a_stack_that_grows_moves),
 	    cmocka_unit_test(a_fiber_moves_with_its_stack),
+	    cmocka_unit_test(an_unwinder_goes_across),
+	    cmocka_unit_test(what_lies_outside_is_a_root),
+	    cmocka_unit_test(a_fiber_has_its_own_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
