@@ -133,6 +133,15 @@ bool mt_sp_is_restorer(const struct mt_function *function)
 	       strcmp(function->name, "__restore_rt") == 0;
 }
 
+bool mt_sp_is_handler(struct mt_sp_stack *stack, const struct mt_event *event)
+{
+	const uint64_t return_address = mt_event_return_address(event);
+
+	return return_address &&
+	       (mt_sp_is_restorer(mt_rebuild_function_at(&stack->base, return_address)) ||
+		mt_sp_is_restorer(call_before(stack, return_address)->caller));
+}
+
 /* Control has just been switched to it; or it is called on another stack than the thread's own, in
  * the middle of none that is in use. */
 static bool is_start_without_return(const struct mt_sp_stack *stack, const struct mt_event *event,

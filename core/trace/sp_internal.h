@@ -321,6 +321,8 @@ const struct mt_sp_cached_call *mt_sp_call_before(struct mt_sp_stack *stack,
 						  uint64_t return_address);
 /* Do signals' handlers return to it? */
 bool mt_sp_is_restorer(const struct mt_function *function);
+/* ENTRY: does it return there? */
+bool mt_sp_is_handler(struct mt_sp_stack *stack, const struct mt_event *event);
 /* Go's runtime switches between goroutines, whose stacks move, and which move between threads: a
  * stack does not stand for one. */
 bool mt_sp_is_of_go(const struct mt_function *function);

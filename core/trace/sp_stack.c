@@ -9,6 +9,7 @@ enum {
 	/* The red zone, and the least that the kernel puts on the stack for a handler: a signal
 	 * frame with the FXSAVE area (arch/x86/include/uapi/asm/sigcontext.h). */
 	HANDLER_DISTANCE = 128 + 8 + 432 + 512,
+	ANY_SIGNAL = 1,
 	JUMP_DISTANCE = 256, /* so far down a function pushes what a ret of its own is to jump to */
 };
 
@@ -152,6 +153,11 @@ static void enter_far(struct mt_sp_stack *stack, const struct mt_event *event)
 	const struct mt_sp_frame *top = current ? mt_sp_top(current) : NULL;
 	bool is_new = false;
 
+	/* The signal's note may have stood some way off, as times are estimates. */
+	if (!stack->base.signal && mt_sp_is_handler(stack, event)) {
+		stack->base.signal = ANY_SIGNAL;
+		stack->signal_by = MT_SP_SIGNAL_EVENTS;
+	}
 	if (top && top->sp > sp && stack->fibers.count)
 		mt_sp_bury(stack, event, top);
 	struct mt_sp_region *region = mt_sp_owner(stack, sp);

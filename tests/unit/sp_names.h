@@ -57,7 +57,7 @@ static inline void sp_names_init(struct sp_names *names)
 	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
 }
 
-/* Some have names of OCaml's runtime. */
+/* Some have names of OCaml's runtime, and signals' handlers return to "w". */
 static inline void sp_names_of_ocaml(struct sp_names *names)
 {
 	static const struct {
@@ -70,6 +70,7 @@ static inline void sp_names_of_ocaml(struct sp_names *names)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		names->functions[known[i].letter - 'a'].name = known[i].name;
+	names->functions['w' - 'a'].flags = MT_FUNCTION_SIGNAL_RETURN;
 }
 
 static inline const struct mt_function *sp_function_at(void *context, uint64_t address)

@@ -149,6 +149,18 @@ static void a_fiber_moves_with_its_stack(void **state)
 		     ENTER_FROM('h', MAIN - 100, 'b', 0x10), LEAVE('h', MAIN - 100), OCAML_ENDS);
 }
 
+/* On the alternate stack, with the signal's note elsewhere: what it interrupts goes on. */
+static void a_handler_interrupts(void **state)
+{
+	(void)state;
+	EXPECT_APART("a(caml_start_program(b(caml_c_call(c(hh(k())d())))))|", "", OCAML_BEGINS,
+		     ENTER_FROM('q', MAIN - 100, 'b', 0x10), ENTER_FROM('c', OWN - 200, 'q', 0x10),
+		     ENTER_FROM('h', 0x70000, 'w', 0x10), ENTER_FROM('k', 0x70000 - 100, 'h', 0x10),
+		     LEAVE('k', 0x70000 - 100), LEAVE('h', 0x70000),
+		     ENTER_FROM('d', OWN - 300, 'c', 0x20), LEAVE('d', OWN - 300),
+		     LEAVE('c', OWN - 200), LEAVE('q', MAIN - 100), OCAML_ENDS);
+}
+
 /* Of what was called back below C, innermost first. */
 #define FRAMES                                                                                     \
 	FRAME('x', MAIN - 200), FRAME('p', OWN - 300), FRAME('c', OWN - 200),                      \
@@ -198,6 +210,7 @@ int main(void)
 	    cmocka_unit_test(an_exception_ends_a_fiber),
 	    cmocka_unit_test(a_stack_that_grows_moves),
 	    cmocka_unit_test(a_fiber_moves_with_its_stack),
+	    cmocka_unit_test(a_handler_interrupts),
 	    cmocka_unit_test(an_unwinder_goes_across),
 	    cmocka_unit_test(what_lies_outside_is_a_root),
 	    cmocka_unit_test(a_fiber_has_its_own_frames),
