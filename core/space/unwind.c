@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+/* Frames after which the stack may go on anywhere, as it does in a ring, too. */
 #define MOST_SIGNALS 64
+#define MOST_CALLED  1024
 /* A frame that a frame pointer spans is not larger. */
 #define MOST_FRAME_BYTES (1u << 20)
 #define WORD             sizeof(uint64_t)
@@ -131,7 +133,9 @@ static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_un
 	uint64_t pc = caller->values[MT_REGISTER_RIP];
 
 	if (is_anywhere)
-		return ++unwinder->signals > MOST_SIGNALS ? MT_UNWIND_BAD_STACK : MT_UNWIND_GOES_ON;
+		return ++unwinder->anywhere > (frame->signal ? MOST_SIGNALS : MOST_CALLED)
+			   ? MT_UNWIND_BAD_STACK
+			   : MT_UNWIND_GOES_ON;
 	if (!pc)
 		return MT_UNWIND_OUTERMOST;
 	uint64_t rsp = frame->registers.values[MT_REGISTER_RSP];
@@ -186,7 +190,7 @@ void mt_unwind_start(struct mt_unwinder *unwinder, const struct mt_unwind_source
 	unwinder->next = (struct mt_unwind_frame){
 	    .registers = *registers, .pc = registers->values[MT_REGISTER_RIP], .exact = true};
 	unwinder->end = MT_UNWIND_GOES_ON;
-	unwinder->signals = 0;
+	unwinder->anywhere = 0;
 	memset(unwinder->saved_at, 0, sizeof(unwinder->saved_at));
 	unwinder->window_start = 0;
 	unwinder->window_size = 0;

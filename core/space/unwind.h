@@ -67,7 +67,7 @@ struct mt_unwinder {
 	struct mt_unwind_source source;
 	struct mt_unwind_frame next;
 	enum mt_unwind_end end; /* why there is no next frame */
-	unsigned signals;       /* frames of that kind so far */
+	unsigned anywhere;      /* frames so far of which the caller's may lie anywhere */
 	/* Where in memory the next frame's registers were saved; 0: they still are in registers. */
 	uint64_t saved_at[MT_REGISTER_COUNT];
 	uint64_t window_start; /* of the memory that was read last */

@@ -400,7 +400,7 @@ static void take_across(struct mt_sp_stack *stack, const struct mt_event *events
 		lay_all(stack, events + of_fibers, count - of_fibers);
 		return;
 	}
-	if (!of_fibers && stack->current->is_shown)
+	if (!of_fibers && stack->current && stack->current->is_shown)
 		settle_innermost(stack, events, count);
 	add_roots_outside(stack, events + of_fibers, count - of_fibers);
 }
