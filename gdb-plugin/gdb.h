@@ -56,8 +56,9 @@ struct mt_error *mt_gdb_select_inferior(int number);
 /* Selects that of a process for a moment; BACK: what mt_gdb_return() selects again, if anything. */
 struct mt_error *mt_gdb_visit(pid_t pid, PyObject **back);
 void mt_gdb_return(PyObject *back);
-/* Has GDB keep the registers of all threads that stand still, as it does at a stop by itself: once
- * it resumes them one by one, any may end the process, and then there are none to be read. */
+/* Has GDB keep the registers of all threads that stand still, as by itself it keeps those of
+ * threads that a breakpoint stopped: once it resumes them one by one, any may end the process, and
+ * then there are none to be read. */
 void mt_gdb_read_registers(void);
 /* The process and LWP of the selected inferior and thread; 0: none. */
 pid_t mt_gdb_pid(void);
