@@ -265,18 +265,27 @@ static bool are_across(struct mt_sp_stack *stack, const struct mt_event *events,
 	return true;
 }
 
+/* A new one on top of what is known, from BASE down.  NULL: no memory. */
+static struct mt_sp_region *lay_part(struct mt_sp_stack *stack, uint64_t base)
+{
+	struct mt_sp_region *below = stack->current, *part = mt_sp_region_create(stack, base);
+
+	if (!part)
+		return NULL;
+	part->is_part = below;
+	mt_sp_set_caller(part, below);
+	mt_sp_lay_on(stack, part);
+	return part;
+}
+
 /* Those from BEGIN to END, which are on one stack, lie on what is known. */
 static void lay(struct mt_sp_stack *stack, const struct mt_event *events, size_t begin, size_t end,
 		size_t count)
 {
-	struct mt_sp_region *below = stack->current,
-			    *region = mt_sp_region_create(stack, events[end - 1].from);
+	struct mt_sp_region *region = lay_part(stack, events[end - 1].from);
 
 	if (!region)
 		return;
-	region->is_part = below;
-	mt_sp_set_caller(region, below);
-	mt_sp_lay_on(stack, region);
 	for (size_t i = end; i-- > begin && !stack->base.log.error;) {
 		struct mt_sp_frame frame = frame_of(stack, &events[i], i == 0);
 
@@ -311,6 +320,14 @@ static void lay_all(struct mt_sp_stack *stack, const struct mt_event *events, si
 	}
 }
 
+static bool is_root_at(const struct mt_sp_stack *stack, uint64_t sp)
+{
+	mt_array_each (place, &stack->root_places)
+		if (place->sp == sp)
+			return true;
+	return false;
+}
+
 /* Those that lie outside of all that is known are roots. */
 static void add_roots_outside(struct mt_sp_stack *stack, const struct mt_event *events,
 			      size_t count)
@@ -324,11 +341,14 @@ static void add_roots_outside(struct mt_sp_stack *stack, const struct mt_event *
 		       is_elsewhere(stack, &events[known]) == mt_sp_is_elsewhere(stack, base))
 			known++;
 	}
+	/* An unwinder may have come by before. */
 	for (; known < count; known++)
-		mt_sp_add_root(stack, mt_rebuild_function_at(&stack->base, events[known].to),
-			       (struct mt_sp_place){
-				   .sp = events[known].from,
-				   .call_site = known + 1 < count ? events[known + 1].to : 0});
+		if (!is_root_at(stack, events[known].from))
+			mt_sp_add_root(
+			    stack, mt_rebuild_function_at(&stack->base, events[known].to),
+			    (struct mt_sp_place){.sp = events[known].from,
+						 .call_site =
+						     known + 1 < count ? events[known + 1].to : 0});
 }
 
 /* Those of the fiber that the first ones are of; returns how many, with none of who runs it. */
@@ -368,25 +388,20 @@ static void settle_innermost(struct mt_sp_stack *stack, const struct mt_event *e
 	const size_t together = count_together(stack, events, count);
 	const uint64_t outermost = events[together - 1].from;
 	size_t layer = stack->layers.count;
-	struct mt_sp_region *region, *current = stack->current;
+	struct mt_sp_region *region;
 
 	while (layer > 0 && mt_sp_is_elsewhere(stack, stack->layers.items[layer - 1]->base) !=
 				is_elsewhere(stack, events))
 		layer--;
 	region = layer ? stack->layers.items[layer - 1] : NULL;
-	if (region &&
-	    (region == current || (mt_sp_top(region) && outermost >= mt_sp_top(region)->sp))) {
+	if (region && (region == stack->current ||
+		       (mt_sp_top(region) && outermost >= mt_sp_top(region)->sp))) {
 		mt_sp_switch(stack, region, events[0].from, false);
 		settle_inside(stack, events, together);
 		return;
 	}
-	region = mt_sp_region_create(stack, outermost);
-	if (!region)
-		return;
-	region->is_part = true;
-	mt_sp_set_caller(region, current);
-	mt_sp_lay_on(stack, region);
-	put_inside(stack, events, count, together);
+	if (lay_part(stack, outermost))
+		put_inside(stack, events, count, together);
 }
 
 static void take_across(struct mt_sp_stack *stack, const struct mt_event *events, size_t count)

@@ -188,6 +188,17 @@ static void what_lies_outside_is_a_root(void **state)
 	    ENTER_FROM('x', MAIN - 200, 'p', 0x10), FRAMES);
 }
 
+/* As at each of several triggers. */
+static void a_root_is_one_however_often_it_is_found(void **state)
+{
+	(void)state;
+	EXPECT_APART(
+	    "ai(caml_start_programi(bi(caml_c_calli(ci(caml_start_program(x(y()o)o)o)o)o)o)o)o|",
+	    "", OWN_STACK(OWN + 100), ENTER_FROM('p', OWN - 300, 'c', 0x10),
+	    ENTER_FROM('x', MAIN - 200, 'p', 0x10), FRAMES, ENTER_FROM('y', MAIN - 300, 'x', 0x10),
+	    FRAME('y', MAIN - 300), FRAMES);
+}
+
 /* Up to what began its stack. */
 static void a_fiber_has_its_own_frames(void **state)
 {
@@ -213,6 +224,7 @@ int main(void)
 	    cmocka_unit_test(a_handler_interrupts),
 	    cmocka_unit_test(an_unwinder_goes_across),
 	    cmocka_unit_test(what_lies_outside_is_a_root),
+	    cmocka_unit_test(a_root_is_one_however_often_it_is_found),
 	    cmocka_unit_test(a_fiber_has_its_own_frames),
 	};
 
