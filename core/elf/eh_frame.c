@@ -278,3 +278,11 @@ const struct mt_fde *mt_fdes_find(const struct mt_fdes *fdes, uint64_t address)
 	}
 	return low && address < fdes->items[low - 1].end ? &fdes->items[low - 1] : NULL;
 }
+
+bool mt_code_returns_from_signal(const uint8_t *code, size_t size)
+{
+	static const uint8_t syscall[] = {0x0f, 0x05};
+
+	return memmem(code, size < MT_RESTORER_BYTES ? size : MT_RESTORER_BYTES, syscall,
+		      sizeof(syscall));
+}

@@ -212,19 +212,12 @@ static int add_fdes(struct builder *builder)
 	return 0;
 }
 
-/* From where a restorer's FDE begins, a byte before it, to behind its `syscall`. */
-#define RESTORER_BYTES 16
-
-/* The `S` augmentation alone does not tell: OCaml's runtime has it where it changes stacks. */
 static bool returns_from_signals(const struct mt_objfile *objfile, const struct mt_fde *fde)
 {
-	static const uint8_t syscall[] = {0x0f, 0x05};
-	size_t size = 0;
-	const uint8_t *bytes = fde->signal ? mt_objfile_bytes(objfile, fde->start, &size) : NULL;
+	size_t size;
+	const uint8_t *code = fde->signal ? mt_objfile_bytes(objfile, fde->start, &size) : NULL;
 
-	if (size > RESTORER_BYTES)
-		size = RESTORER_BYTES;
-	return bytes && memmem(bytes, size, syscall, sizeof(syscall));
+	return code && mt_code_returns_from_signal(code, size);
 }
 
 static int build(struct builder *builder)

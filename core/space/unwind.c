@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The walk, and code that has no tables: assembly, JIT compilers' output, files built with
  * -fno-asynchronous-unwind-tables. */
+#include "elf/eh_frame.h"
 #include "space/unwind_private.h"
 
 #include <string.h>
@@ -147,19 +148,15 @@ static enum mt_unwind_end judge(struct mt_unwinder *unwinder, const struct mt_un
 	return MT_UNWIND_GOES_ON;
 }
 
-#define RESTORER_BYTES 16 /* from where a handler returns to, to behind its `syscall` */
-
-/* The tables' mark says where the caller stands exactly, and that its stack may be another one:
- * also of functions of OCaml's runtime, which are called like others. */
+/* Where the code cannot be read, the tables' mark is believed. */
 static bool is_made_by_kernel(const struct mt_unwinder *unwinder,
 			      const struct mt_unwind_frame *frame)
 {
-	static const uint8_t syscall[] = {0x0f, 0x05};
 	const struct mt_unwind_source *source = &unwinder->source;
-	uint8_t code[RESTORER_BYTES];
+	uint8_t code[MT_RESTORER_BYTES];
 	const size_t size = source->read(source->context, frame->pc, code, sizeof(code));
 
-	return !size || memmem(code, size, syscall, sizeof(syscall));
+	return !size || mt_code_returns_from_signal(code, size);
 }
 
 static enum mt_unwind_end go_outwards(struct mt_unwinder *unwinder, struct mt_unwind_frame *frame)

@@ -99,8 +99,8 @@ static const struct mt_sp_frame *frame_of(const struct mt_sp_region *region,
 }
 
 /* Does SP lie on a stack on which FUNCTION waits for what is called? */
-static bool is_awaited(const struct mt_sp_stack *stack, const struct mt_function *function,
-		       uint64_t sp)
+static bool waits_at(const struct mt_sp_stack *stack, const struct mt_function *function,
+		     uint64_t sp)
 {
 	const struct mt_sp_region *owner = mt_sp_owner(stack, sp);
 	const struct mt_sp_frame *top = owner ? mt_sp_top(owner) : NULL;
@@ -117,7 +117,7 @@ static bool is_called(const struct mt_sp_stack *stack, const struct mt_sp_cached
 	if (call->role == MT_SP_CALLS_ACROSS || call->role == MT_SP_CALLS_BACK)
 		return true;
 	return frame && !mt_sp_is_of_go(call->caller) &&
-	       (frame == mt_sp_top(stack->current) || !is_awaited(stack, call->caller, sp));
+	       (frame == mt_sp_top(stack->current) || !waits_at(stack, call->caller, sp));
 }
 
 /* The stack that control is on, or was called from, lies DISTANCE higher: all its parts, between

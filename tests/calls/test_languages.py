@@ -108,7 +108,8 @@ def test_ocaml_effects(ocaml, need, run_mtdb, tmp_path, stamps):
     text = (tmp_path / "out.txt").read_text()
     assert {name: str(count(tmp_path / "out.txt", rf"Ocaml_effects\.{name}")) for name in counts} == counts
     assert not re.search(r"Ocaml_effects\.\w+ \([^)]*inferred", text)
-    assert set(re.findall(r"Ocaml_effects\.(\w+) \([^)]*unwound", text)) <= {"inner", "back", "fun_601"}
+    left = set(re.findall(r"Ocaml_effects\.(\w+) \([^)]*unwound", text))
+    assert {re.sub(r"\d+$", "", name) for name in left} <= {"inner", "back", "fun_"}  # compilers number the last
     fibers = re.findall(r'^Coroutine "coroutine \d+ \(Ocaml_effects\.(\w+)\)"', text, re.M)
     assert len(fibers) == text.count("\nCoroutine ") == int(counts["task"]) + 2
     assert fibers.count("asks") == 1  # five times, one after the other

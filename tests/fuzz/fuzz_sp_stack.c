@@ -34,12 +34,6 @@ static struct mt_error *take(void *self, uint32_t fiber, const struct mt_event *
 	return NULL;
 }
 
-static struct mt_call_before call_before(void *context, uint64_t return_address)
-{
-	(void)context;
-	return (struct mt_call_before){.address = return_address - 1};
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -63,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	sp_names_init(&names);
 	sp_names_of_ocaml(&names);
-	symbolizer.call_before = call_before;
+	symbolizer.call_before = sp_call_before;
 	if (mt_rebuild_create(&mt_rebuild_from_calls, &options, &stack))
 		abort();
 	mt_rebuild_set_symbolizer(stack, &symbolizer);

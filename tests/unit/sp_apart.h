@@ -15,13 +15,6 @@
 	}
 #define OWN_STACK(sp) MARK(MT_MARK_OWN_STACK, sp)
 
-static inline struct mt_call_before sp_call_before(void *context, uint64_t return_address)
-{
-	(void)context;
-	return (struct mt_call_before){
-	    .address = return_address == sp_address('k') ? 0 : return_address - 1};
-}
-
 /* "2*x": "x" begins stack 2; "2+x", "2-x": entries and rets on it; "0!": for all. */
 static inline struct mt_error *sp_take(void *self, uint32_t fiber, const struct mt_event *event,
 				       bool is_start)

@@ -57,6 +57,14 @@ static inline void sp_names_init(struct sp_names *names)
 	    .id = SP_FUNCTIONS, .name = "?", .module = "", .kind = MT_FUNCTION_UNKNOWN};
 }
 
+/* Of every address; but for the first one of "k", where what begins a stack returns to. */
+static inline struct mt_call_before sp_call_before(void *context, uint64_t return_address)
+{
+	(void)context;
+	return (struct mt_call_before){
+	    .address = return_address == sp_address('k') ? 0 : return_address - 1};
+}
+
 /* Some have names of OCaml's runtime, and signals' handlers return to "w". */
 static inline void sp_names_of_ocaml(struct sp_names *names)
 {
