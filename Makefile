@@ -204,11 +204,17 @@ lint:
 format:
 	git ls-files -z '*.[ch]' ':!tests/fixtures' ':!tests/kernel' ':!tests/bench' | xargs -0 clang-format -i
 
-# Fuzzers, and the core under them, are built by clang in a directory of their own.
+# Fuzzers, and the core under them, are built by clang in directories of their own; for
+# MemorySanitizer, which has to see all that is written, those that need next to no library.
+MEMORY_FUZZERS := fuzz_pt_packet fuzz_pt_decode
+
 fuzz:
 	@scripts/install-deps build fuzz
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
+	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,memory BUILD=$(BUILD)/fuzz-memory \
+		$(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
+	@scripts/fuzz $(BUILD)/fuzz-memory $(FUZZ_SECONDS)
 
 fuzzers: $(FUZZERS)
 

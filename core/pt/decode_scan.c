@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "pt/decode_scan.h"
 
-#include "pt/packet.h"
+#include <endian.h>
+#include <string.h>
+
+enum { MODE_64 = 0x01 }; /* MODE.Exec: CS.L (SDM 33.4.2.8) */
 
 void mt_pt_scan_start(struct mt_pt_scan *scan, const struct pt_config *config, const uint8_t *bytes,
 		      size_t size, size_t psb)
@@ -11,13 +14,13 @@ void mt_pt_scan_start(struct mt_pt_scan *scan, const struct pt_config *config, c
 	    .bytes = bytes,
 	    .size = size,
 	    .offset = psb,
-	    .mode = {.csl = 1},
+	    .mode = MODE_64,
 	};
 }
 
-static bool take_ip(struct mt_pt_scan *scan, const struct pt_packet_ip *packet)
+static bool take_ip(struct mt_pt_scan *scan, const struct mt_pt_packet *packet)
 {
-	return mt_pt_packet_ip(packet->ipc, packet->ip, &scan->last_ip);
+	return mt_pt_packet_ip(packet->count, packet->payload, &scan->last_ip);
 }
 
 static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
@@ -35,54 +38,52 @@ static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
 }
 
 /* Returns what the packet says of control. */
-static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct pt_packet *packet)
+static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct mt_pt_packet *packet)
 {
 	bool fup_is_here = scan->fup_is_here;
 
-	switch (packet->type) {
-	case ppt_psb:
+	switch (packet->kind) {
+	case MT_PT_PSB:
 		scan->last_ip = 0;
 		return MT_PT_POINT_PSB;
-	case ppt_ovf:
+	case MT_PT_OVF:
 		scan->last_ip = 0;
 		scan->fup_is_here = true;
 		break;
-	case ppt_fup:
+	case MT_PT_FUP:
 		scan->fup_is_here = false;
-		return take_ip(scan, &packet->payload.ip) && fup_is_here ? MT_PT_POINT_BRANCH
-									 : MT_PT_POINT_END;
-	case ppt_tip:
+		return take_ip(scan, packet) && fup_is_here ? MT_PT_POINT_BRANCH : MT_PT_POINT_END;
+	case MT_PT_TIP:
 		scan->fup_is_here = false;
-		return take_ip(scan, &packet->payload.ip) ? MT_PT_POINT_BRANCH : MT_PT_POINT_END;
-	case ppt_tip_pge:
+		return take_ip(scan, packet) ? MT_PT_POINT_BRANCH : MT_PT_POINT_END;
+	case MT_PT_TIP_PGE:
 		scan->fup_is_here = false;
-		return take_ip(scan, &packet->payload.ip) ? MT_PT_POINT_ENABLE : MT_PT_POINT_END;
-	case ppt_tip_pgd:
+		return take_ip(scan, packet) ? MT_PT_POINT_ENABLE : MT_PT_POINT_END;
+	case MT_PT_TIP_PGD:
 		scan->fup_is_here = false;
-		take_ip(scan, &packet->payload.ip);
+		take_ip(scan, packet);
 		break;
-	case ppt_mode:
-		if (packet->payload.mode.leaf == pt_mol_exec)
-			scan->mode = packet->payload.mode.bits.exec;
+	case MT_PT_MODE_EXEC:
+		scan->mode = (uint8_t)packet->payload;
 		break;
-	case ppt_ptw:
-		scan->fup_is_here |= packet->payload.ptw.ip;
+	case MT_PT_PTWRITE:
+		scan->fup_is_here |= packet->count != 0;
 		break;
-	case ppt_cbr:
-		scan->cbr = packet->payload.cbr.ratio;
+	case MT_PT_CBR:
+		scan->cbr = (uint8_t)packet->payload;
 		break;
-	case ppt_tsc:
+	case MT_PT_TSC:
 		scan->has_tsc = true;
 		scan->has_ctc = false;
-		scan->tsc = packet->payload.tsc.tsc;
+		scan->tsc = packet->payload;
 		break;
-	case ppt_tma:
+	case MT_PT_TMA:
 		scan->has_ctc = scan->has_tsc && scan->config->cpuid_0x15_eax;
-		scan->ctc = scan->base_ctc = packet->payload.tma.ctc;
-		scan->base_tsc = scan->tsc - packet->payload.tma.fc;
+		scan->ctc = scan->base_ctc = (uint16_t)packet->payload;
+		scan->base_tsc = scan->tsc - (packet->payload >> 24 & 0x1ff);
 		break;
-	case ppt_mtc:
-		take_mtc(scan, packet->payload.mtc.ctc);
+	case MT_PT_MTC:
+		take_mtc(scan, (uint8_t)packet->payload);
 		break;
 	default:
 		break;
@@ -91,22 +92,22 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct p
 }
 
 static enum mt_pt_deferral deferral_after(const struct mt_pt_scan *scan,
-					  const struct pt_packet *packet)
+					  const struct mt_pt_packet *packet)
 {
 	if (scan->config->cpu.vendor != pcv_intel)
 		return MT_PT_DEFER_NONE;
-	switch (packet->type) {
-	case ppt_tnt_8:
-		return packet->payload.tnt.bit_size < 6 ? MT_PT_DEFER_PARTIAL : MT_PT_DEFER_FULL;
-	case ppt_tnt_64:
-		return packet->payload.tnt.bit_size < 47 ? MT_PT_DEFER_PARTIAL : MT_PT_DEFER_FULL;
-	case ppt_tip:
-	case ppt_pad:
-	case ppt_cyc:
-	case ppt_mtc:
-	case ppt_tsc:
-	case ppt_tma:
-	case ppt_cbr:
+	switch (packet->kind) {
+	case MT_PT_TNT:
+		/* A short one has up to 6 bits, a long one up to 47. */
+		return packet->count == (packet->size == 1 ? 6 : 47) ? MT_PT_DEFER_FULL
+								     : MT_PT_DEFER_PARTIAL;
+	case MT_PT_TIP:
+	case MT_PT_PAD:
+	case MT_PT_CYC:
+	case MT_PT_MTC:
+	case MT_PT_TSC:
+	case MT_PT_TMA:
+	case MT_PT_CBR:
 		return scan->deferral;
 	default:
 		return MT_PT_DEFER_NONE;
@@ -114,7 +115,7 @@ static enum mt_pt_deferral deferral_after(const struct mt_pt_scan *scan,
 }
 
 struct finder {
-	struct pt_packet_decoder *packets;
+	struct mt_pt_block block;
 	bool has_candidate; /* good if the next packet is a TNT */
 	struct mt_pt_scan candidate;
 };
@@ -123,28 +124,26 @@ struct finder {
 static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan *scan, size_t from,
 				       const struct mt_pt_image *image)
 {
-	struct pt_packet packet;
+	struct mt_pt_packet packet;
 	size_t begin = scan->offset;
-	int size = pt_pkt_next(finder->packets, &packet, sizeof(packet));
+	int size = mt_pt_packet_decode_in_block(scan->bytes + begin, scan->size - begin,
+						&finder->block, &packet);
 
-	if (size <= 0) {
+	if (size <= 0 || mt_pt_packet_is_impossible(&packet)) {
 		/* Behind bytes that are no packet only the next PSB can be trusted. */
-		finder->has_candidate = false;
-		scan->offset = mt_pt_find_psb(scan->bytes, scan->size, scan->offset + 1);
+		*finder = (struct finder){0};
+		scan->offset = mt_pt_find_psb(scan->bytes, scan->size, begin + 1);
 		scan->fup_is_here = false;
-		if (pt_pkt_sync_set(finder->packets, scan->offset) < 0)
-			scan->offset = scan->size;
 		return MT_PT_POINT_END;
 	}
 	scan->offset += (size_t)size;
-	bool is_tnt = packet.type == ppt_tnt_8 || packet.type == ppt_tnt_64;
-	if (is_tnt && finder->has_candidate) {
+	if (packet.kind == MT_PT_TNT && finder->has_candidate) {
 		*scan = finder->candidate;
 		return MT_PT_POINT_BRANCH;
 	}
 	enum mt_pt_point_kind kind = take_packet(scan, &packet);
 	scan->deferral = deferral_after(scan, &packet);
-	if (packet.type != ppt_pad && packet.type != ppt_cyc)
+	if (packet.kind != MT_PT_PAD && packet.kind != MT_PT_CYC)
 		finder->has_candidate = false;
 	if (begin < from ||
 	    (kind == MT_PT_POINT_BRANCH && (!image || !mt_pt_image_has(image, scan->last_ip))))
@@ -161,16 +160,11 @@ static enum mt_pt_point_kind find_step(struct finder *finder, struct mt_pt_scan 
 enum mt_pt_point_kind mt_pt_scan_point(struct mt_pt_scan *scan, size_t from,
 				       const struct mt_pt_image *image)
 {
-	struct pt_config config = mt_pt_libipt_config_of(scan->config, scan->bytes, scan->size);
-	struct finder finder = {.packets = pt_pkt_alloc_decoder(&config)};
+	struct finder finder = {0};
 	enum mt_pt_point_kind kind = MT_PT_POINT_END;
 
-	if (finder.packets && pt_pkt_sync_set(finder.packets, scan->offset) >= 0)
-		while (kind == MT_PT_POINT_END && scan->offset < scan->size)
-			kind = find_step(&finder, scan, from, image);
-	else
-		scan->offset = scan->size;
-	pt_pkt_free_decoder(finder.packets);
+	while (kind == MT_PT_POINT_END && scan->offset < scan->size)
+		kind = find_step(&finder, scan, from, image);
 	return kind;
 }
 
@@ -195,63 +189,50 @@ bool mt_pt_scan_last_branch(struct mt_pt_scan *scan, size_t limit, const struct 
 	return found;
 }
 
-static size_t put(struct pt_encoder *encoder, size_t size, const struct pt_packet *packet)
+/* A packet of SIZE bytes: its opcode and, behind that, PAYLOAD. */
+static uint8_t *put(uint8_t *at, uint64_t opcode, unsigned int opcode_bytes, uint64_t payload,
+		    size_t size)
 {
-	int status = pt_enc_next(encoder, packet);
+	const uint64_t little[] = {htole64(opcode), htole64(payload)};
 
-	return status < 0 ? size : size + (size_t)status;
+	memcpy(at, &little[0], opcode_bytes);
+	memcpy(at + opcode_bytes, &little[1], size - opcode_bytes);
+	return at + size;
 }
 
-static size_t put_ip(struct pt_encoder *encoder, size_t size, enum pt_packet_type type, uint64_t ip)
+static uint8_t *put_psb(uint8_t *at)
 {
-	struct pt_packet packet = {
-	    .type = type,
-	    .payload.ip = {.ipc = pt_ipc_full, .ip = ip},
-	};
-
-	return put(encoder, size, &packet);
+	for (int i = 0; i < MT_PT_PSB_BYTES / 2; i++)
+		at = put(at, 0x8202, 2, 0, 2);
+	return at;
 }
 
-static size_t put_mode(struct pt_encoder *encoder, size_t size, struct pt_packet_mode_exec mode)
+/* With all 64 bits of the address. */
+static uint8_t *put_ip(uint8_t *at, uint8_t opcode, uint64_t ip)
 {
-	struct pt_packet packet = {
-	    .type = ppt_mode,
-	    .payload.mode = {.leaf = pt_mol_exec, .bits.exec = mode},
-	};
-
-	return put(encoder, size, &packet);
+	return put(at, 6u << 5 | opcode, 1, ip, 9);
 }
 
 size_t mt_pt_scan_prefix(const struct mt_pt_scan *scan, enum mt_pt_point_kind kind,
 			 uint8_t bytes[MT_PT_PREFIX_BYTES])
 {
-	struct pt_config config = mt_pt_libipt_config_of(scan->config, bytes, MT_PT_PREFIX_BYTES);
-	struct pt_packet psb = {.type = ppt_psb};
-	struct pt_packet psbend = {.type = ppt_psbend};
-	struct pt_packet tsc = {.type = ppt_tsc, .payload.tsc.tsc = scan->tsc & (~0ull >> 8)};
-	struct pt_packet tma = {.type = ppt_tma, .payload.tma.ctc = (uint16_t)scan->ctc};
-	struct pt_packet cbr = {.type = ppt_cbr, .payload.cbr.ratio = scan->cbr};
-	bool branch = kind == MT_PT_POINT_BRANCH;
+	const bool branch = kind == MT_PT_POINT_BRANCH;
+	uint8_t *at = put_psb(bytes);
 
-	struct pt_encoder *encoder = pt_alloc_encoder(&config);
-	if (!encoder)
-		return 0;
-	size_t size = put(encoder, 0, &psb);
 	if (scan->has_tsc)
-		size = put(encoder, size, &tsc);
+		at = put(at, 0x19, 1, scan->tsc, 8);
 	if (scan->has_ctc)
-		size = put(encoder, size, &tma);
+		at = put(at, 0x7302, 2, (uint16_t)scan->ctc, 7); /* TMA */
 	if (scan->cbr)
-		size = put(encoder, size, &cbr);
+		at = put(at, 0x0302, 2, scan->cbr, 4);
 	if (branch) {
-		size = put_mode(encoder, size, scan->mode);
-		size = put_ip(encoder, size, ppt_fup, scan->last_ip);
+		at = put(at, 0x99, 1, scan->mode, 2);
+		at = put_ip(at, 0x1d, scan->last_ip); /* FUP */
 	}
-	size = put(encoder, size, &psbend);
+	at = put(at, 0x2302, 2, 0, 2); /* PSBEND */
 	if (!branch) {
-		size = put_mode(encoder, size, scan->mode);
-		size = put_ip(encoder, size, ppt_tip_pge, scan->last_ip);
+		at = put(at, 0x99, 1, scan->mode, 2);
+		at = put_ip(at, 0x11, scan->last_ip); /* TIP.PGE */
 	}
-	pt_free_encoder(encoder);
-	return size;
+	return (size_t)(at - bytes);
 }

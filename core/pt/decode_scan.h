@@ -10,6 +10,7 @@
 
 #include "pt/decode_libipt.h"
 #include "pt/image.h"
+#include "pt/packet.h"
 
 /* Hardware may put TIPs off until the TNT before them is full or forced out (SDM 33.4.2.3,
  * "Deferred TIPs").  Then bits of that TNT belong behind the TIP, and to know where the TIP went is
@@ -28,7 +29,7 @@ struct mt_pt_scan {
 	size_t offset; /* of the next packet */
 
 	uint64_t last_ip;
-	struct pt_packet_mode_exec mode;
+	uint8_t mode; /* the MODE.Exec packet's second byte */
 	enum mt_pt_deferral deferral;
 	bool fup_is_here; /* where control is: it is of an OVF, or of what an instruction did */
 	uint8_t cbr;      /* 0: not known */
@@ -58,8 +59,7 @@ enum mt_pt_point_kind mt_pt_scan_point(struct mt_pt_scan *scan, size_t from,
 bool mt_pt_scan_last_branch(struct mt_pt_scan *scan, size_t limit, const struct mt_pt_image *image);
 
 #define MT_PT_PREFIX_BYTES 64 /* at most */
-/* The packets that make a decoder start where SCAN stands.  Returns their size, 0 without memory.
- */
+/* The packets that make a decoder start where SCAN stands.  Returns their size. */
 size_t mt_pt_scan_prefix(const struct mt_pt_scan *scan, enum mt_pt_point_kind kind,
 			 uint8_t bytes[MT_PT_PREFIX_BYTES]);
 

@@ -230,8 +230,6 @@ static int copied_span(struct mt_pt_decoder *decoder, struct pt_config *config)
 	uint8_t prefix[MT_PT_PREFIX_BYTES];
 
 	decoder->prefix_bytes = mt_pt_scan_prefix(&decoder->scan, decoder->next_kind, prefix);
-	if (!decoder->prefix_bytes)
-		return -1;
 	end_copy(decoder);
 
 	size_t count = decoder->span_end - decoder->span_begin;

@@ -146,13 +146,24 @@ static uint64_t decode_copy(const uint8_t *bytes, size_t size, bool by_libipt, b
 	return sum;
 }
 
+/* What libipt, which is not built for it, writes MemorySanitizer takes for undefined. */
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define WITHOUT_LIBIPT 1
+#endif
+#endif
+#ifndef WITHOUT_LIBIPT
+#define WITHOUT_LIBIPT 0
+#endif
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	if (size < 2)
 		return 0;
-	check(decode_copy(bytes, size, false, false) == decode_copy(bytes, size, true, false));
+	uint64_t sum = decode_copy(bytes, size, false, false);
+	check(WITHOUT_LIBIPT || decode_copy(bytes, size, true, false) == sum);
 	decode_copy(bytes, size, false, true);
 	return 0;
 }

@@ -168,6 +168,30 @@ static void test_bytes_that_are_no_packet(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* What is known is passed over on the way to where decoding can go on. */
+static void test_going_on_behind_new_packets(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 13, 1000);
+	put_ip(&stream, TIP, USER + 0x1000);
+	put_ip(&stream, TIP, USER + 0x2000);
+	PUT_EVD(&stream);
+	PUT(&stream, 0x02, 0x63, 0x01);             /* BBP */
+	PUT(&stream, 0x04, 1, 2, 3, 4, 5, 6, 7, 8); /* BIP */
+	PUT(&stream, 0x02, 0x33);                   /* BEP */
+	put_short_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 13},
+		      {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 0x1000},
+		      {.kind = MT_EVENT_GAP, .from = 39, .detail = MT_GAP_NO_CODE},
+		      {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +201,7 @@ int main(void)
 	    cmocka_unit_test(test_trigger_tracing),
 	    cmocka_unit_test(test_new_branches),
 	    cmocka_unit_test(test_bytes_that_are_no_packet),
+	    cmocka_unit_test(test_going_on_behind_new_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
