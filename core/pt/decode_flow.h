@@ -80,10 +80,11 @@ struct mt_pt_flow {
 struct mt_error *mt_pt_flow_init(struct mt_pt_flow *flow);
 void mt_pt_flow_deinit(struct mt_pt_flow *flow);
 
+#define MT_PT_STEP_EVENTS 6 /* at most */
 /* Whether one more step's events fit into the batch. */
 static inline bool mt_pt_flow_has_room(const struct mt_pt_flow *flow)
 {
-	return flow->count + 6 <= flow->capacity;
+	return flow->count + MT_PT_STEP_EVENTS <= flow->capacity;
 }
 
 /* `query` was just synchronised with this status and address. */
@@ -96,6 +97,9 @@ bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
  * control was seen next, or just to see where control is if TARGET is NULL.  Returns 1 when it is
  * reached, 0 to go on, -1 when control cannot get there. */
 int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target);
+
+/* decode_run.c.  Up to so many blocks by the short way; returns how many it was. */
+uint64_t mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks);
 
 /* Of decode_event.c.  The code that is mapped at a time, in the mode that control is in. */
 void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc);

@@ -130,7 +130,7 @@ static enum mt_pt_ahead look(const struct mt_pt_query *query)
 	}
 }
 
-static int stand(struct mt_pt_query *query, enum mt_pt_ahead ahead, int error)
+static inline int stand(struct mt_pt_query *query, enum mt_pt_ahead ahead, int error)
 {
 	query->ahead = (uint8_t)ahead;
 	query->ahead_error = error;
@@ -140,6 +140,11 @@ static int stand(struct mt_pt_query *query, enum mt_pt_ahead ahead, int error)
 	return error;
 }
 
+static inline bool begins_short_tnt(uint8_t first)
+{
+	return !(first & 1) && first > 2;
+}
+
 /* To the next packet that waits for a question.  Returns 0, or an error. */
 static int read_ahead(struct mt_pt_query *query)
 {
@@ -147,7 +152,7 @@ static int read_ahead(struct mt_pt_query *query)
 		uint8_t first = *query->at;
 		enum mt_pt_ahead ahead = MT_PT_AHEAD_NONE;
 
-		if (!(first & 1) && first > 2)
+		if (begins_short_tnt(first))
 			return stand(query, MT_PT_AHEAD_TNT, 0);
 		if (!first) { /* PAD */
 			query->at++;
@@ -188,10 +193,12 @@ static int read_ahead(struct mt_pt_query *query)
 }
 
 /* An answer was found: what it is worth is known once the next packet is. */
-static int answer(struct mt_pt_query *query)
+static inline int answer(struct mt_pt_query *query)
 {
 	query->has_tsc = query->clock.has_tsc;
 	query->tsc = query->clock.tsc;
+	if (query->at < query->end && begins_short_tnt(*query->at))
+		return stand(query, MT_PT_AHEAD_TNT, 0);
 
 	int status = read_ahead(query);
 	return status == -pte_eos ? 0 : status;
@@ -292,9 +299,38 @@ int mt_pt_query_read_tnt(struct mt_pt_query *query)
 	return answer(query);
 }
 
-int mt_pt_query_indirect(struct mt_pt_query *query, uint64_t *to)
+/* The TIP at `at`, which has an address.  False: it has not, or is near the end. */
+static bool take_whole_tip(struct mt_pt_query *query)
+{
+	/* By IPBytes (SDM table 33-19); 0: what is left to others. */
+	static const uint8_t sizes[8] = {[1] = 2, [2] = 4, [3] = 6, [4] = 6, [6] = 8};
+	const unsigned int ip_bytes = *query->at >> 5, size = sizes[ip_bytes];
+	uint64_t payload;
+
+	if (!size || query->end - query->at <= (ptrdiff_t)sizeof(payload))
+		return false;
+	memcpy(&payload, query->at + 1, sizeof(payload));
+	payload = le64toh(payload) & ~UINT64_C(0) >> (64 - 8 * size);
+	mt_pt_packet_ip(ip_bytes, payload, &query->last_ip);
+	query->ip_suppressed = false;
+	query->has_ip = true;
+	query->at += 1 + size;
+	return true;
+}
+
+static int take_any_tip(struct mt_pt_query *query)
 {
 	struct mt_pt_packet packet;
+	int size = mt_pt_query_packet(query, query->at, &packet);
+
+	if (size < 0)
+		return size;
+	query->at += packet.size;
+	return mt_pt_query_take_ip(query, &packet) ? 0 : pts_ip_suppressed;
+}
+
+int mt_pt_query_indirect(struct mt_pt_query *query, uint64_t *to)
+{
 	int status, flags = 0;
 
 	if (query->libipt)
@@ -309,14 +345,11 @@ int mt_pt_query_indirect(struct mt_pt_query *query, uint64_t *to)
 		return query->ahead_error;
 	if (query->ahead != MT_PT_AHEAD_TIP)
 		return -pte_bad_query;
-	status = mt_pt_query_packet(query, query->at, &packet);
-	if (status < 0)
-		return status;
-	if (mt_pt_query_take_ip(query, &packet))
-		*to = query->last_ip;
-	else
-		flags |= pts_ip_suppressed;
-	query->at += packet.size;
+	if (!take_whole_tip(query))
+		flags = take_any_tip(query);
+	if (flags < 0)
+		return flags;
+	*to = query->last_ip;
 	status = answer(query);
 	if (status < 0)
 		return status;
