@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* bench_decode WHAT RECORDING [PROGRAM ADDRESS OFFSET SIZE]: one way of decoding, which is timed
- *from outside. Prints blocks and bytes of trace.
+/* bench_decode WHAT RECORDING: one way of decoding, which is timed from outside.  Prints blocks and
+ * bytes of trace.
  *
- *	libipt  bare pt_blk over each piece, with PROGRAM's code
+ *	libipt  bare pt_blk over each piece
  *	events  our decoder alone, its events thrown away
  *	stacks  to call stacks, the slices thrown away
  *	fxt     to a file, OUTPUT in the environment */
@@ -15,11 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct code {
-	const char *path;
-	uint64_t address, offset, size;
-};
 
 static uint64_t blocks, bytes;
 
@@ -34,6 +29,25 @@ static void must(struct mt_error *error)
 	if (error)
 		fail(mt_error_message(error));
 }
+
+/* The files of code that the recording says were mapped: the next one at or behind RECORD; NULL:
+ * that was all. */
+static const struct mt_sideband *next_code(const struct mt_recording *recording,
+					   const struct mt_sideband *record)
+{
+	const struct mt_sideband *end =
+	    mt_recording_sideband(recording) + mt_recording_sideband_count(recording);
+
+	while (record < end && (record->kind != MT_SIDEBAND_MMAP || !record->mmap.executable ||
+				record->mmap.path[0] != '/'))
+		record++;
+	return record < end ? record : NULL;
+}
+
+#define EACH_CODE(record, recording)                                                               \
+	const struct mt_sideband *record = next_code(recording, mt_recording_sideband(recording)); \
+	record;                                                                                    \
+	record = next_code(recording, record + 1)
 
 static struct mt_pt_timing timing_of(const struct mt_recording_pt *pt)
 {
@@ -72,21 +86,26 @@ static void decode_piece(struct pt_config *config, struct pt_image *image)
 	pt_blk_free_decoder(decoder);
 }
 
-static struct pt_image *libipt_image(struct pt_image_section_cache *cache, const struct code *code)
+static struct pt_image *libipt_image(const struct mt_recording *recording,
+				     struct pt_image_section_cache *cache)
 {
 	struct pt_image *image = pt_image_alloc(NULL);
-	int isid = pt_iscache_add_file(cache, code->path, code->offset, code->size, code->address);
 
-	if (isid < 0 || pt_image_add_cached(image, cache, isid, NULL) < 0)
-		fail("libipt: no code");
+	for (EACH_CODE(record, recording)) {
+		int isid = pt_iscache_add_file(cache, record->mmap.path, record->mmap.offset,
+					       record->mmap.length, record->mmap.start);
+
+		if (isid < 0 || pt_image_add_cached(image, cache, isid, NULL) < 0)
+			fail("libipt: no code");
+	}
 	return image;
 }
 
-static void run_libipt(struct mt_recording *recording, const struct code *code)
+static void run_libipt(struct mt_recording *recording)
 {
 	const struct mt_recording_pt *pt = mt_recording_pt(recording);
 	struct pt_image_section_cache *cache = pt_iscache_alloc(NULL);
-	struct pt_image *image = libipt_image(cache, code);
+	struct pt_image *image = libipt_image(recording, cache);
 	struct pt_config config;
 
 	pt_iscache_set_limit(cache, 1ull << 30);
@@ -146,7 +165,7 @@ static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 	return ((struct stream *)context)->image;
 }
 
-static void run_events(struct mt_recording *recording, const struct code *code)
+static void run_events(struct mt_recording *recording)
 {
 	struct stream stream = {.recording = recording};
 	struct mt_pt_decoder_config config = {
@@ -161,7 +180,9 @@ static void run_events(struct mt_recording *recording, const struct code *code)
 
 	must(mt_pt_image_cache_create(&cache));
 	must(mt_pt_image_create(cache, &stream.image));
-	must(mt_pt_image_add(stream.image, code->path, code->offset, code->size, code->address));
+	for (EACH_CODE(record, recording))
+		must(mt_pt_image_add(stream.image, record->mmap.path, record->mmap.offset,
+				     record->mmap.length, record->mmap.start));
 	must(mt_pt_decoder_create(&config, &decoder));
 	do {
 		must(mt_pt_decoder_next(decoder, events, 4096, &count));
@@ -202,18 +223,14 @@ static void run_fxt(struct mt_recording *recording)
 int main(int argc, char **argv)
 {
 	struct mt_recording *recording;
-	struct code code = {0};
 
-	if (argc < 3)
-		fail("usage: libipt|events|stacks|fxt RECORDING [PROGRAM ADDRESS OFFSET SIZE]");
-	if (argc == 7)
-		code = (struct code){argv[3], strtoull(argv[4], NULL, 0),
-				     strtoull(argv[5], NULL, 0), strtoull(argv[6], NULL, 0)};
+	if (argc != 3)
+		fail("usage: libipt|events|stacks|fxt RECORDING");
 	must(mt_recording_open(argv[2], NULL, &recording));
 	if (strcmp(argv[1], "libipt") == 0)
-		run_libipt(recording, &code);
+		run_libipt(recording);
 	else if (strcmp(argv[1], "events") == 0)
-		run_events(recording, &code);
+		run_events(recording);
 	else if (strcmp(argv[1], "stacks") == 0)
 		run_decode(recording, (struct mt_slice_sink){.ops = &no_ops});
 	else if (strcmp(argv[1], "fxt") == 0)

@@ -59,5 +59,5 @@ def test_what_a_program_did_again_and_again(run_mtdb, tool, count_of_same, tmp_p
     run_mtdb("run", "--engine=step", "--history=0", "-o", tmp_path / "out.fxt", "--record",
              recording, "--", *words)
     copies = BRANCHES // count_of_same(recording) + 1
-    subprocess.run([tool("repeat_trace.c"), recording, str(copies), repeated], check=True)
+    subprocess.run([tool("../bench/repeat_trace.c"), recording, str(copies), repeated], check=True)
     assert count_of_same(repeated) >= BRANCHES
