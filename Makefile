@@ -212,7 +212,7 @@ fuzz:
 	@scripts/install-deps build fuzz
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,memory BUILD=$(BUILD)/fuzz-memory \
-		$(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
+		CFLAGS='$(CFLAGS) -fsanitize-ignorelist=tests/fuzz/memory.ignorelist' $(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
 	@scripts/fuzz $(BUILD)/fuzz-memory $(FUZZ_SECONDS)
 
