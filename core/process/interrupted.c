@@ -37,21 +37,13 @@ static struct mt_error *look(struct scan *scan, size_t count)
 
 static struct mt_error *look_from(struct scan *scan, uint64_t stack)
 {
-	size_t size = 0, got;
+	size_t size;
 
 	scan->start = stack & ~7ull;
 	scan->next = 0;
-	/* By pages: a stack ends somewhere. */
-	do {
-		uint64_t at = scan->start + size;
-		size_t wanted = 4096 - (at & 4095);
-
-		got = scan->target->ops->read(scan->target, scan->pid, at,
-					      (uint8_t *)scan->words + size, wanted);
-		size += got;
-		if (got < wanted)
-			break;
-	} while (size + 4096 <= STACK_BYTES);
+	/* As much as there is of it. */
+	size =
+	    scan->target->ops->read(scan->target, scan->pid, scan->start, scan->words, STACK_BYTES);
 	scan->end = scan->start + size;
 	return look(scan, size / sizeof(uint64_t));
 }
