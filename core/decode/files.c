@@ -11,10 +11,10 @@ struct mt_error *mt_decode_files_create(const struct mt_objfile_options *options
 
 	if (!files)
 		return mt_error_no_memory();
-	/* Intel PT of 32-bit programs comes from perf record. */
-	struct mt_objfile_options with_i386 = *options;
-	with_i386.with_i386 = true;
-	struct mt_error *error = mt_space_pool_create(&with_i386, &files->pool);
+	struct mt_objfile_options own = *options;
+	own.with_i386 = true; /* Intel PT of 32-bit programs comes from perf record. */
+	own.without_locations = true;
+	struct mt_error *error = mt_space_pool_create(&own, &files->pool);
 	if (error)
 		free(files);
 	else

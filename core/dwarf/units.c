@@ -133,6 +133,21 @@ static bool has_info(Elf *elf)
 	return false;
 }
 
+/* libdw reads all that it finds as it begins, and in a large program the lists of locations are a
+ * third of that. */
+static void leave_out_locations(Elf *elf)
+{
+	struct mt_section section = {0};
+
+	while (mt_section_next(elf, &section)) {
+		if (strcmp(section.name, ".debug_loclists") != 0 &&
+		    strcmp(section.name, ".debug_loc") != 0)
+			continue;
+		section.header.sh_type = SHT_NOBITS;
+		gelf_update_shdr(section.scn, &section.header);
+	}
+}
+
 static void begin(struct mt_dwarf *dwarf, struct mt_objfile *objfile)
 {
 	const struct mt_elf_file *file;
@@ -140,6 +155,8 @@ static void begin(struct mt_dwarf *dwarf, struct mt_objfile *objfile)
 	mt_objfile_seek_debug(objfile);
 	file =
 	    objfile->debug.elf && has_info(objfile->debug.elf) ? &objfile->debug : &objfile->main;
+	if (objfile->without_locations)
+		leave_out_locations(file->elf);
 	if (mt_inflate_debug(file, &dwarf->inflated))
 		file = &dwarf->inflated;
 	dwarf->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);

@@ -80,6 +80,7 @@ static struct mt_objfile *create(const char *path, const struct mt_objfile_optio
 	objfile->debug_directory = copy_text(
 	    options->debug_directory ? options->debug_directory : "/usr/lib/debug", &failed);
 	objfile->debuginfod = options->debuginfod;
+	objfile->without_locations = options->without_locations;
 	if (options->log)
 		objfile->log = *options->log;
 	if (failed) {

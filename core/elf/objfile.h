@@ -27,9 +27,10 @@ void mt_build_id_format(const struct mt_build_id *id, char text[41]);
 
 struct mt_objfile_options {
 	const char *debug_directory; /* NULL: /usr/lib/debug */
-	const char *sysroot; /* NULL: none; else tried before the path itself (/proc/PID/root) */
-	bool debuginfod;     /* ask the servers of DEBUGINFOD_URLS, if that is set */
-	bool with_i386;      /* 32-bit programs too */
+	const char *sysroot;    /* NULL: none; else tried before the path itself (/proc/PID/root) */
+	bool debuginfod;        /* ask the servers of DEBUGINFOD_URLS, if that is set */
+	bool with_i386;         /* 32-bit programs too */
+	bool without_locations; /* nobody asks where variables are */
 	const struct mt_log *log;
 };
 

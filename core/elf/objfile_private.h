@@ -35,6 +35,7 @@ struct mt_objfile {
 	char *debug_directory;
 	char *sysroot;
 	bool debuginfod;
+	bool without_locations;
 	struct mt_log log;
 
 	struct mt_elf_file main;
