@@ -3,6 +3,7 @@
  * and address spaces change.  Some of it happens at an address that control has to come to first.
  */
 #include "pt/decode_step.h"
+#include "pt/image.h"
 
 /* As far as libipt looks (in instructions) for where a transaction was aborted. */
 #define AHEAD_BLOCKS 256
@@ -204,9 +205,16 @@ void mt_pt_flow_fetch_event(struct mt_pt_flow *flow)
 
 /* ---- goals: events with an address, which the walk has to come to first ---- */
 
+static bool is_direct(const struct mt_pt_code_block *block)
+{
+	return block->class == MT_INSN_CALL || block->class == MT_INSN_JUMP;
+}
+
 static void arrive_disabled(struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
 {
-	uint64_t to = flow->goal.ip_suppressed ? 0 : flow->goal.variant.disabled.ip;
+	uint64_t to = !flow->goal.ip_suppressed ? flow->goal.variant.disabled.ip
+		      : is_direct(block)        ? block->target
+						: 0;
 	bool far = block->class == MT_INSN_SYSCALL || block->class == MT_INSN_FAR;
 	enum mt_trace_end end = far && block->kind == MT_EVENT_SYSCALL     ? MT_TRACE_END_SYSCALL
 				: far && block->kind == MT_EVENT_INTERRUPT ? MT_TRACE_END_ASYNC
@@ -278,6 +286,21 @@ static void run_past(struct mt_pt_flow *flow, struct mt_pt_code_block *block)
 		mt_pt_run_direct(flow, block);
 }
 
+/* Whether it was the branch at the block's end that ended tracing: the first one that needs a
+ * packet, or a direct one to where tracing ended.  SKL014: of a direct one out of what the filters
+ * let be traced that address may not be told. */
+static bool ends_trace(const struct mt_pt_flow *flow, const struct mt_pt_code_block *block)
+{
+	const struct mt_pt_image *image = flow->code.table->image;
+
+	if (!is_direct(block))
+		return block->class < MT_PT_CODE_BAD && mt_pt_needs_packet(block);
+	if (!flow->goal.ip_suppressed)
+		return block->target == flow->goal.variant.disabled.ip;
+	return flow->errata.skl014 && mt_pt_image_is_traced(image, mt_pt_code_end(block)) &&
+	       !mt_pt_image_is_traced(image, block->target);
+}
+
 void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow)
 {
 	struct mt_pt_code_block *block = mt_pt_code_at(&flow->code, flow->ip);
@@ -292,11 +315,7 @@ void mt_pt_flow_run_to_goal(struct mt_pt_flow *flow)
 			run_past(flow, block);
 		return;
 	}
-	/* A branch that needs a packet ended the trace, or a direct one to where it ended. */
-	if (block->class < MT_PT_CODE_BAD &&
-	    (mt_pt_needs_packet(block) ||
-	     (!flow->goal.ip_suppressed && block->class != MT_INSN_OTHER &&
-	      block->target == flow->goal.variant.disabled.ip)))
+	if (ends_trace(flow, block))
 		arrive_disabled(flow, block);
 	else
 		run_past(flow, block);

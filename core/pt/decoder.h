@@ -14,7 +14,8 @@
 
 #include <stddef.h>
 
-/* The code of one address space: sections of files. Immutable while a decoder uses it. */
+/* The code of one address space: sections of files, and how much of it was traced. Immutable while
+ * a decoder uses it. */
 struct mt_pt_image;
 
 /* Sections of the same file (path, offset, size) are shared between the images of a cache. */
@@ -32,6 +33,11 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 /* The same of bytes in memory, which must outlive the image.  Errors: NO_MEMORY. */
 struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t *bytes,
 				       uint64_t size, uint64_t address);
+/* An address filter: SIZE bytes at ADDRESS were traced, and nothing but what is in such a range;
+ * or, if it STOPS, tracing ended where control came into them.  Without any, all code was traced.
+ * Errors: NO_MEMORY. */
+struct mt_error *mt_pt_image_add_filter(struct mt_pt_image *image, uint64_t address, uint64_t size,
+					bool stops);
 
 /* A piece of a stream.  Lent until the next call of next_piece or the decoder's end. */
 struct mt_pt_piece {

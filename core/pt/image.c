@@ -26,10 +26,17 @@ struct mapping {
 	const uint8_t *bytes; /* instead of a section; NULL: none */
 };
 
+struct filter {
+	uint64_t begin;
+	uint64_t size;
+	bool stops;
+};
+
 struct mt_pt_image {
 	struct mt_pt_image_cache *cache;
 	uint64_t id;
 	MT_ARRAY(struct mapping) mappings; /* the newest last; it hides what it overlaps */
+	MT_ARRAY(struct filter) filters;
 };
 
 struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out)
@@ -73,6 +80,7 @@ void mt_pt_image_destroy(struct mt_pt_image *image)
 	if (!image)
 		return;
 	mt_array_deinit(&image->mappings);
+	mt_array_deinit(&image->filters);
 	free(image);
 }
 
@@ -130,6 +138,29 @@ struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t 
 	if (!size || size > UINT64_MAX - address)
 		return NULL;
 	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
+}
+
+struct mt_error *mt_pt_image_add_filter(struct mt_pt_image *image, uint64_t address, uint64_t size,
+					bool stops)
+{
+	const struct filter filter = {.begin = address, .size = size, .stops = stops};
+
+	return mt_array_push(&image->filters, filter) ? mt_error_no_memory() : NULL;
+}
+
+bool mt_pt_image_is_traced(const struct mt_pt_image *image, uint64_t address)
+{
+	bool is_traced = true, is_within = false;
+
+	mt_array_each (filter, &image->filters) {
+		bool holds = address - filter->begin < filter->size;
+
+		if (filter->stops && holds)
+			return false;
+		is_within |= !filter->stops && holds;
+		is_traced &= filter->stops;
+	}
+	return is_traced || is_within;
 }
 
 uint64_t mt_pt_image_id(const struct mt_pt_image *image)

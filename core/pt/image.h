@@ -12,5 +12,7 @@ bool mt_pt_image_has(const struct mt_pt_image *image, uint64_t address);
 /* Copies what there is of SIZE bytes at ADDRESS, up to its section's end.  Returns how many. */
 size_t mt_pt_image_read(const struct mt_pt_image *image, uint64_t address, uint8_t *bytes,
 			size_t size);
+/* Whether the filters let control be traced at ADDRESS. */
+bool mt_pt_image_is_traced(const struct mt_pt_image *image, uint64_t address);
 
 #endif

@@ -181,6 +181,92 @@ static void test_an_abort_behind_a_branch(void **state)
 	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* SKL014: a direct branch out of the traced range may not say where it went. */
+#define RANGE 0x500000ull
+static const uint8_t range_code[64] = {
+    [0x00] = 0xe8, 0x0b,          0,    0, 0, /* call 0x10 */
+    [0x05] = 0x90, [0x10] = 0xeb, 0x0e,       /* jmp 0x20 */
+    [0x20] = 0xeb, 0x0e,                      /* jmp 0x30 */
+    [0x24] = 0x74, 0xda,                      /* jz 0 */
+    [0x30] = 0xff, 0xe0,                      /* jmp *%rax */
+};
+
+struct range {
+	uint64_t begin, size; /* from RANGE on; 0: there is none */
+	bool stops;
+};
+
+/* From START on, over TAKEN conditional jumps, up to where tracing ends, and behind the call. */
+static struct pt_events leave_ranges(const struct mt_cpu *cpu, const struct range *ranges,
+				     uint64_t start, bool taken)
+{
+	struct stream stream = open_stream_of(*cpu);
+
+	assert_no_error(
+	    mt_pt_image_add_bytes(stream.pieces->image, range_code, sizeof(range_code), RANGE));
+	for (size_t i = 0; i < 2 && ranges[i].size; i++)
+		assert_no_error(mt_pt_image_add_filter(stream.pieces->image,
+						       RANGE + ranges[i].begin, ranges[i].size,
+						       ranges[i].stops));
+	put_psb(&stream, RANGE + start, 1000);
+	if (taken)
+		PUT(&stream, 0x06); /* TNT */
+	PUT(&stream, 0x01);         /* TIP.PGD without IP */
+	put_ip(&stream, PGE, RANGE + 5);
+	put_stop(&stream, RANGE + 6);
+	return close_stream(&stream);
+}
+
+static void test_a_branch_out_of_the_traced_range(void **state)
+{
+	static const struct mt_cpu skylake = {true, 6, 0x4e, 3};
+	static const struct {
+		struct range ranges[2];
+		uint64_t start, from, to; /* where tracing ends */
+		bool taken;
+	} cases[] = {
+	    {{{0, 0x10, false}}, 0, 0, 0x10, false},
+	    {{{0, 0x20, false}}, 0, 0x10, 0x20, false},
+	    {{{0, 0x30, false}}, 0, 0x20, 0x30, false},
+	    {{{0, 5, false}, {0x10, 2, false}}, 0, 0x10, 0x20, false},
+	    {{{0x10, 2, false}, {0, 5, false}}, 0, 0x10, 0x20, false},
+	    {{{0, 0x10, false}, {0x20, 0x10, false}}, 0x24, 0, 0x10, true},
+	    {{{0x20, 1, true}}, 0, 0x10, 0x20, false},
+	    {{{0, 0x40, false}, {0x20, 0x10, true}}, 0, 0x10, 0x20, false},
+	    {{{0x20, 0x10, true}, {0, 0x40, false}}, 0, 0x10, 0x20, false},
+	    /* None of the direct branches leaves: */
+	    {{{0}}, 0, 0x30, 0, false},
+	    {{{0, 0x40, false}}, 0, 0x30, 0, false},
+	    {{{0x1000, 0x40, true}}, 0, 0x30, 0, false},
+	    /* Control is nowhere that is known to be traced: */
+	    {{{0x1000, 0x40, false}}, 0, 0x30, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+		bool has_erratum = i % 2;
+		uint64_t from = RANGE + (has_erratum ? cases[i / 2].from : 0x30);
+		uint64_t to = has_erratum && cases[i / 2].to ? RANGE + cases[i / 2].to : 0;
+		struct pt_events events =
+		    leave_ranges(has_erratum ? &skylake : &nameless, cases[i / 2].ranges,
+				 cases[i / 2].start, cases[i / 2].taken);
+		const struct mt_event *end = NULL;
+
+		mt_array_each (event, &events.events)
+			if (!end && event->kind == MT_EVENT_TRACE_END)
+				end = event;
+		if (!end || end->from != from || end->to != to) {
+			pt_print(&events, 0, 20);
+			fail_msg("case %zu%s", i / 2, has_erratum ? "" : " without the erratum");
+		}
+		assert_int_equal(end->detail, MT_TRACE_END_FILTER);
+		assert_int_equal(events.stats.gaps, 0);
+		assert_int_equal(end[1].kind, MT_EVENT_TRACE_START);
+		assert_int_equal(end[1].to, RANGE + 5);
+		pt_events_free(&events);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +277,7 @@ int main(void)
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
 	    cmocka_unit_test(test_an_abort_behind_a_branch),
+	    cmocka_unit_test(test_a_branch_out_of_the_traced_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

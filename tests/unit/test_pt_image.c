@@ -98,6 +98,28 @@ static void test_files_that_cannot_be_used_are_told(void **state)
 	tear_down(&fixture);
 }
 
+static void test_what_filters_let_through(void **state)
+{
+	(void)state;
+	struct fixture fixture = set_up();
+
+	assert_true(mt_pt_image_is_traced(fixture.image, 0x1000));
+	assert_no_error(mt_pt_image_add_filter(fixture.image, 0x1080, 0x10, true));
+	assert_true(mt_pt_image_is_traced(fixture.image, 0x107f));
+	assert_false(mt_pt_image_is_traced(fixture.image, 0x1080));
+	assert_false(mt_pt_image_is_traced(fixture.image, 0x108f));
+	assert_true(mt_pt_image_is_traced(fixture.image, 0x1090));
+	assert_no_error(mt_pt_image_add_filter(fixture.image, 0x1000, 0x100, false));
+	assert_no_error(mt_pt_image_add_filter(fixture.image, UINT64_MAX - 1, 2, false));
+	assert_true(mt_pt_image_is_traced(fixture.image, 0x1000));
+	assert_false(mt_pt_image_is_traced(fixture.image, 0x1080));
+	assert_true(mt_pt_image_is_traced(fixture.image, 0x10ff));
+	assert_false(mt_pt_image_is_traced(fixture.image, 0x1100));
+	assert_true(mt_pt_image_is_traced(fixture.image, UINT64_MAX));
+	assert_false(mt_pt_image_is_traced(fixture.image, 0));
+	tear_down(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +127,7 @@ int main(void)
 	    cmocka_unit_test(test_a_newer_mapping_hides_what_it_overlaps),
 	    cmocka_unit_test(test_a_mapping_longer_than_its_file_is_cut),
 	    cmocka_unit_test(test_files_that_cannot_be_used_are_told),
+	    cmocka_unit_test(test_what_filters_let_through),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
