@@ -267,6 +267,7 @@ void mt_recording_conclude_pt(struct mt_recording *recording)
 	pt->present = true;
 	pt->per_cpu = info[MT_PERF_PT_PER_CPU_MMAPS];
 	pt->snapshot = info[MT_PERF_PT_SNAPSHOT_MODE];
+	pt->filtered = info[MT_PERF_PT_FILTER_STR_LEN];
 	pt->max_nonturbo_ratio = (uint8_t)info[MT_PERF_PT_MAX_NONTURBO_RATIO];
 	pt->tsc_ctc_numerator = (uint32_t)info[MT_PERF_PT_TSC_CTC_N];
 	pt->tsc_ctc_denominator = (uint32_t)info[MT_PERF_PT_TSC_CTC_D];

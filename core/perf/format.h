@@ -156,9 +156,10 @@ enum mt_perf_intel_pt_info {
 	MT_PERF_PT_TSC_CTC_D,
 	MT_PERF_PT_CYC_BIT,
 	MT_PERF_PT_MAX_NONTURBO_RATIO,
-	MT_PERF_PT_FILTER_STR_LEN,
-	MT_PERF_PT_EVENT_TRACE,
+	MT_PERF_PT_FILTER_STR_LEN, /* of the text behind the numbers; 0: there is none */
 	MT_PERF_PT_INFO_COUNT,
+	/* The text of the address filters, as the kernel took it, its NUL, zeros up to 8 bytes;
+	 * then one more number, which is not 0 where the processor has Event Trace. */
 };
 
 /* "MMAP2"; NULL for an unknown type. */

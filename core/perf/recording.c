@@ -375,6 +375,17 @@ const struct mt_recording_pt *mt_recording_pt(const struct mt_recording *recordi
 	return &recording->pt;
 }
 
+size_t mt_recording_filter_count(const struct mt_recording *recording)
+{
+	return recording->filter_count;
+}
+
+const struct mt_recording_filter *mt_recording_filter(const struct mt_recording *recording,
+						      size_t index)
+{
+	return &recording->filters[index];
+}
+
 size_t mt_recording_auxtrace_count(const struct mt_recording *recording)
 {
 	return recording->auxtraces.count;

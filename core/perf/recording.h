@@ -52,6 +52,7 @@ struct mt_recording_pt {
 	bool kernel; /* the kernel is traced as well */
 	bool per_cpu;
 	bool snapshot;
+	bool filtered; /* by addresses */
 	uint8_t mtc_period;
 	uint8_t max_nonturbo_ratio;
 	uint32_t tsc_ctc_numerator, tsc_ctc_denominator;
@@ -60,6 +61,19 @@ struct mt_recording_pt {
 	uint8_t cpu_model, cpu_stepping;
 };
 const struct mt_recording_pt *mt_recording_pt(const struct mt_recording *recording);
+
+/* An address filter of Intel PT: SIZE bytes were traced, or ended the trace where control came into
+ * them. */
+struct mt_recording_filter {
+	uint64_t start;   /* from the file's beginning on; an address where there is no file */
+	uint64_t size;    /* not 0; START + SIZE does not overflow */
+	const char *path; /* NULL: in the kernel */
+	bool stops;
+};
+/* No more than processors have. */
+size_t mt_recording_filter_count(const struct mt_recording *recording);
+const struct mt_recording_filter *mt_recording_filter(const struct mt_recording *recording,
+						      size_t index);
 
 /* One PERF_RECORD_AUXTRACE: a piece of one AUX area's stream. In the file's order. */
 struct mt_auxtrace {

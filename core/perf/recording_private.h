@@ -3,6 +3,7 @@
  *	recording.c   opening, the getters, AUX data
  *	header.c      the file's header, attributes, ids
  *	feature.c     the features: from the file's end, or from records in pipe mode
+ *	filter.c      address filters of Intel PT
  *	walk.c        the records one after the other, garbled ones left out, packed ones unpacked
  *	sample.c      the sample_id behind a record, and samples, with the stacks in them
  *	calls.c       call events, which stay in the file
@@ -17,6 +18,9 @@
 #include "perf/recording.h"
 
 #include <uthash.h>
+
+/* The most that a processor may have: three bits (SDM vol. 2A, CPUID leaf 0x14). */
+#define MT_PERF_PT_FILTERS 7
 
 struct mt_perf_attr {
 	struct perf_event_attr attr; /* what the file's is shorter by is 0 */
@@ -78,7 +82,9 @@ struct mt_recording {
 	struct mt_recording_pt pt;
 	bool has_pt_info;
 	uint64_t pt_info[MT_PERF_PT_INFO_COUNT]; /* of AUXTRACE_INFO; 0: not there */
-	struct mt_time_conversion time_conv;     /* of TIME_CONV */
+	struct mt_recording_filter filters[MT_PERF_PT_FILTERS];
+	size_t filter_count;
+	struct mt_time_conversion time_conv; /* of TIME_CONV */
 	struct mt_arena arena;
 	MT_ARRAY(struct mt_perf_attr) attrs;
 	MT_ARRAY(struct mt_perf_id) ids; /* sorted, where ids_are_sorted */
@@ -150,6 +156,10 @@ enum mt_parsed mt_recording_add_build_id(struct mt_recording *recording, uint16_
 void mt_recording_spread_build_ids(struct mt_recording *recording);
 /* When all is read: what AUXTRACE_INFO says of Intel PT, and the conversion of times. */
 void mt_recording_conclude_pt(struct mt_recording *recording);
+
+/* filter.c */
+/* CURSOR: behind the numbers of AUXTRACE_INFO.  What cannot be read whole is not there. */
+enum mt_parsed mt_recording_take_filters(struct mt_recording *recording, struct mt_cursor *cursor);
 
 /* walk.c */
 typedef struct mt_error *mt_perf_visitor(void *context, const struct mt_perf_record *record);

@@ -61,8 +61,10 @@
 struct mt_recording_writer;
 
 struct mt_recording_writer_options {
-	const struct mt_recording_pt *pt; /* NULL: no Intel PT; cpu_… go to the CPUID feature */
-	bool calls;                       /* it will hold call events */
+	/* NULL: no Intel PT; cpu_… go to the CPUID feature; `filtered`: by what
+	 * mt_recording_writer_set_filter() will tell. */
+	const struct mt_recording_pt *pt;
+	bool calls; /* it will hold call events */
 	/* Of the event whose samples of stacks it will hold, with MT_RECORDING_STACK_TYPE; NULL:
 	 * none.  Not with PT or CALLS. */
 	const struct perf_event_attr *stacks;
@@ -83,6 +85,11 @@ void mt_recording_writer_destroy(struct mt_recording_writer *writer);
  * own way from there.  Errors: as creating a file; NO_MEMORY; SYSTEM. */
 struct mt_error *mt_recording_writer_copy(struct mt_recording_writer *writer, const char *path,
 					  struct mt_recording_writer **out);
+
+/* The address filters, as the kernel took them.  Counts once, and before there is AUX data. Errors:
+ * NO_MEMORY. */
+struct mt_error *mt_recording_writer_set_filter(struct mt_recording_writer *writer,
+						const char *text);
 
 /* `record`'s time_ns, pid, tid, cpu and its kind's own fields count.  For SAMPLE, `event` is an
  * enum mt_recording_note.  Times may come in any order.  Errors: SYSTEM. */

@@ -213,7 +213,7 @@ static enum mt_parsed take_auxtrace_info(struct parse *it)
 		size = sizeof(it->recording->pt_info);
 	mt_cursor_copy(&it->body, it->recording->pt_info, size);
 	it->recording->has_pt_info = true;
-	return MT_PARSED;
+	return mt_recording_take_filters(it->recording, &it->body);
 }
 
 static enum mt_parsed take_auxtrace(struct parse *it)

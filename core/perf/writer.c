@@ -55,6 +55,7 @@ static struct mt_error *put_record(struct mt_recording_writer *writer)
 	return mt_outfile_write(writer->file, writer->record.text, writer->record.length);
 }
 
+/* Once: before the AUX data, and in each whole recording. */
 static struct mt_error *put_auxtrace_info(struct mt_recording_writer *writer)
 {
 	const struct mt_recording_pt *pt = &writer->pt;
@@ -75,12 +76,20 @@ static struct mt_error *put_auxtrace_info(struct mt_recording_writer *writer)
 	    [MT_PERF_PT_TSC_CTC_D] = pt->tsc_ctc_denominator,
 	    [MT_PERF_PT_CYC_BIT] = MT_WRITER_PT_CYC,
 	    [MT_PERF_PT_MAX_NONTURBO_RATIO] = pt->max_nonturbo_ratio,
+	    [MT_PERF_PT_FILTER_STR_LEN] = writer->filter ? strlen(writer->filter) : 0,
 	};
+
+	if (!pt->present || writer->has_auxtrace_info)
+		return NULL;
+	writer->has_auxtrace_info = true;
 
 	mt_writer_begin(writer, MT_PERF_RECORD_AUXTRACE_INFO, 0);
 	mt_block_put_u32(&writer->record, MT_PERF_AUXTRACE_INTEL_PT);
 	mt_block_put_u32(&writer->record, 0);
 	mt_block_put(&writer->record, info, sizeof(info));
+	if (writer->filter)
+		mt_block_put_text(&writer->record, writer->filter);
+	mt_block_put_u64(&writer->record, 0); /* no Event Trace */
 	return put_record(writer);
 }
 
@@ -116,7 +125,7 @@ static struct mt_error *put_start(struct mt_recording_writer *writer)
 		mt_block_put_u64(&writer->record, 1); /* cap_user_time_zero, in its first byte */
 		mt_try(put_record(writer));
 	}
-	if (writer->pt.present)
+	if (!writer->pt.filtered)
 		mt_try(put_auxtrace_info(writer));
 	return put_event_names(writer);
 }
@@ -191,6 +200,7 @@ void mt_recording_writer_destroy(struct mt_recording_writer *writer)
 		return;
 	mt_outfile_destroy(writer->file);
 	mt_str_deinit(&writer->record);
+	free(writer->filter);
 	mt_array_each (word, &writer->command)
 		free(*word);
 	mt_array_deinit(&writer->command);
@@ -199,6 +209,15 @@ void mt_recording_writer_destroy(struct mt_recording_writer *writer)
 		free(build_id->path);
 	mt_array_deinit(&writer->build_ids);
 	free(writer);
+}
+
+struct mt_error *mt_recording_writer_set_filter(struct mt_recording_writer *writer,
+						const char *text)
+{
+	if (writer->filter || writer->has_auxtrace_info)
+		return NULL;
+	writer->filter = strdup(text);
+	return writer->filter ? NULL : mt_error_no_memory();
 }
 
 void mt_writer_note_time(struct mt_recording_writer *writer, uint64_t time_ns)
@@ -248,6 +267,8 @@ struct mt_error *mt_recording_writer_put(struct mt_recording_writer *writer,
 		if (!is_known)
 			mt_try(add_build_id(writer, build_id, record->mmap.path));
 	}
+	if (record->kind == MT_SIDEBAND_AUX)
+		mt_try(put_auxtrace_info(writer));
 	mt_writer_note_time(writer, record->time_ns);
 	mt_writer_encode(writer, record);
 	return put_record(writer);
@@ -290,6 +311,7 @@ struct mt_error *mt_recording_writer_put_aux_parts(struct mt_recording_writer *w
 	    .cpu = (uint32_t)piece->cpu,
 	};
 
+	mt_try(put_auxtrace_info(writer));
 	if (mt_array_push(&writer->auxtraces, mt_outfile_position(writer->file)))
 		return mt_error_no_memory();
 	mt_try(mt_outfile_write(writer->file, &record, sizeof(record)));
@@ -312,6 +334,7 @@ struct mt_error *mt_recording_writer_keep(struct mt_recording_writer *writer)
 {
 	struct mt_perf_header header = make_header(writer);
 
+	mt_try(put_auxtrace_info(writer));
 	header.data.size = mt_outfile_position(writer->file) - writer->data_offset;
 	mt_try(mt_outfile_pwrite(writer->file, &header, sizeof(header), 0));
 	mt_outfile_keep(writer->file);
@@ -350,6 +373,7 @@ struct mt_error *mt_recording_writer_finish(struct mt_recording_writer *writer)
 {
 	struct mt_perf_header header = make_header(writer);
 
+	mt_try(put_auxtrace_info(writer));
 	header.data.size = mt_outfile_position(writer->file) - writer->data_offset;
 	mt_try(mt_writer_put_features(writer, header.features));
 	mt_try(mt_outfile_pwrite(writer->file, &header, sizeof(header), 0));
@@ -429,6 +453,9 @@ static struct mt_error *copy_all(struct mt_recording_writer *from, struct mt_rec
 			return mt_error_no_memory();
 	mt_array_each (known, &from->build_ids)
 		mt_try(add_build_id(to, *known, known->path));
+	if (from->filter)
+		mt_try(mt_recording_writer_set_filter(to, from->filter));
+	to->has_auxtrace_info = from->has_auxtrace_info;
 	to->first_time = from->first_time;
 	to->last_time = from->last_time;
 	return copy_bytes(from->file, from->records_offset, to->file);

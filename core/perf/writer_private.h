@@ -61,6 +61,8 @@ struct mt_recording_writer {
 	struct mt_outfile *file;
 	bool is_named; /* else its file's name means nothing to people, and only we read it */
 	struct mt_recording_pt pt;
+	char *filter;           /* NULL: none, or not told yet */
+	bool has_auxtrace_info; /* it was put out */
 	bool calls;
 	struct perf_event_attr stacks; /* size 0: it holds none */
 	struct mt_time_conversion conversion;

@@ -53,6 +53,16 @@ static uint64_t sum(const uint8_t *bytes, uint64_t size)
 	return total;
 }
 
+static void use_filters(const struct mt_recording *recording)
+{
+	for (size_t i = 0; i < mt_recording_filter_count(recording); i++) {
+		const struct mt_recording_filter *filter = mt_recording_filter(recording, i);
+
+		check(filter->size && filter->size <= UINT64_MAX - filter->start);
+		check(!filter->path || *filter->path);
+	}
+}
+
 static void use_sideband(const struct mt_recording *recording)
 {
 	const struct mt_sideband *records = mt_recording_sideband(recording);
@@ -170,6 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	check(!error == !!recording);
 	mt_error_destroy(error);
 	if (recording) {
+		use_filters(recording);
 		use_sideband(recording);
 		use_stacks(recording);
 		use_calls(recording);

@@ -203,6 +203,48 @@ def test_traces_by_cpu(read):
             "cpu 0 0/0/0") in lines
 
 
+def filtered_info(text, length=None):
+    """AUXTRACE_INFO with the text of address filters."""
+    return pd.record(pd.AUXTRACE_INFO, pd.u32(1, 0), pd.u64(8, 31, 5, 6, *[0] * 12),
+                     pd.u64(len(text) if length is None else length), pd.text(text), pd.u64(1))
+
+
+def filters_of(lines):
+    return [line.removeprefix("filter ") for line in lines if line.startswith("filter ")]
+
+
+@pytest.mark.parametrize("text,filters", [
+    ("filter 0x1139/0x20@/usr/bin/ls", ["0 0x1139/0x20 /usr/bin/ls"]),
+    ("filter 0x1139/0x20@/a,stop 0x10/0x8@/b,filter 0xffffffff81000000/0x40",
+     ["0 0x1139/0x20 /a", "1 0x10/0x8 /b", "0 0xffffffff81000000/0x40 (null)"]),
+    # as people may write it
+    (" filter  4409 / 32 @ /usr/bin/ls  tracestop 0x1 / 2\n", ["0 0x1139/0x20 /usr/bin/ls",
+                                                               "1 0x1/0x2 (null)"]),
+    (",".join(["filter 1/1@/a"] * 7), ["0 0x1/0x1 /a"] * 7),
+])
+def test_address_filters(read, text, filters):
+    lines = read([(pd.attr(0), [1])], [filtered_info(text)])
+    assert " bad 0 " in lines[0] and filters_of(lines) == filters
+    assert "conversion 0 0 0" in lines and lines[6].startswith("pt 1 ")
+
+
+@pytest.mark.parametrize("text,length", [
+    ("filter", None), ("filter ", None), ("filter main", None), ("filter 1/2@", None),
+    ("filter 1/2@ ", None), ("filter 1@/a", None), ("filter 1/0@/a", None), ("filter -1/2", None),
+    ("filter 1/-2", None), ("filter 2/0xffffffffffffffff@/a", None),
+    ("filter 1/0x1ffffffffffffffff", None), ("filters 1/2@/a", None),
+    ("start 1/2@/a", None), ("filter 1/2@/a,start 3@/a", None), ("filter 1/2/3", None),
+    (",".join(["filter 1/1@/a"] * 8), None), ("filter 1/2@/a", 0xffffffffffffffff),
+    ("filter 1/2@/a", 1 << 40), ("filter 1/2@/a", 200), ("filter 1/2@/a,filter", None),
+])
+def test_address_filters_that_cannot_be_read_filter_nothing(read, text, length):
+    lines = read([(pd.attr(0), [1])], [filtered_info(text, length), filtered_info("")])
+    assert " bad 1 " in lines[0] and not filters_of(lines)
+    lines = read([(pd.attr(0), [1])], [filtered_info("filter 1/1@/x"), filtered_info(text, length)])
+    assert " bad 1 " in lines[0] and not filters_of(lines)
+    assert lines[6].startswith("pt 1 ")
+
+
 def test_another_trace_is_no_intel_pt(read):
     lines = read([(pd.attr(0), [1])], [pd.record(pd.AUXTRACE_INFO, pd.u32(3, 0), pd.u64(8, 1))])
     assert any(line.startswith("pt 0 ") for line in lines)

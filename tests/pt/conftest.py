@@ -12,7 +12,7 @@ from branches import decoded_by_perf, our_decoder, seen_of
 
 AUXTRACE_INFO, AUXTRACE = 70, 71
 SHIFT, MULT, ZERO = 1, 2, 3
-MTC_FREQ_BITS, TSC_CTC_N, TSC_CTC_D, MAX_NONTURBO = 11, 12, 13, 15
+MTC_FREQ_BITS, TSC_CTC_N, TSC_CTC_D, MAX_NONTURBO, FILTER_STR_LEN = 11, 12, 13, 15, 16
 MTC_PERIOD = 12  # of the engine step
 
 
@@ -48,6 +48,19 @@ def without_psb(packets, data):
     data = data[16:psbend] + data[psbend + 2:]
     return [(at - 16 if at < psbend else at - 18, kind) for at, kind in packets
             if at not in (0, psbend)], data
+
+
+@pytest.fixture
+def filters_of():
+    """filters_of(recording): the text behind the numbers of AUXTRACE_INFO."""
+
+    def read(path):
+        body = next(body for kind, body, _, _ in records(path) if kind == AUXTRACE_INFO)
+        numbers = 8 + 8 * (FILTER_STR_LEN + 1)
+        (length,) = struct.unpack_from("<Q", body, numbers - 8)
+        return body[numbers:numbers + length].decode()
+
+    return read
 
 
 @pytest.fixture

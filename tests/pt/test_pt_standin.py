@@ -156,6 +156,18 @@ def test_filters_are_ranges_of_the_file(run_pt, compile, tmp_path):
     assert f"stop {first - base:#x}/{length:#x}@{program}" in told.read_text()
 
 
+def test_the_recording_tells_its_filters(play, compile, decoders, filters_of, tmp_path):
+    program = compile("truth.c", "-O1", "-static", "-w")
+    link, told = tmp_path / "link", tmp_path / "filters"
+    link.symlink_to(program)
+    played = play(program, "recursion", options=[f"--filter=filter 0 / 0x1000000 @ {link}"],
+                  FILTERS=told)
+    # as its mappings are called
+    assert told.read_text().splitlines()[0] == f"filter 0x0/0x1000000@{program}"
+    assert filters_of(played.recording) == told.read_text().splitlines()[0]
+    check(played, decoders)
+
+
 @pytest.mark.parametrize("filters,reason", [
     (["fib", "twice", "main"], "this processor has 2 address filters"),
     (["no_such"], "is not in"),

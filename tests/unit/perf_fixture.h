@@ -149,6 +149,19 @@ static inline struct mt_recording_writer *start_writer(const char *path)
 	return writer;
 }
 
+/* Whose filters will be told. */
+static inline struct mt_recording_writer *start_filtered_writer(const char *path)
+{
+	struct mt_recording_pt pt = hello_pt;
+	const struct mt_recording_writer_options options = {.pt = &pt,
+							    .conversion = hello_conversion};
+	struct mt_recording_writer *writer = NULL;
+
+	pt.filtered = true;
+	assert_no_error(mt_recording_writer_create(path, &options, &writer));
+	return writer;
+}
+
 static inline void put_every_record(struct mt_recording_writer *writer)
 {
 	for (size_t i = 0; i < EVERY_RECORD_COUNT; i++) {

@@ -19,9 +19,11 @@ struct file {
 static struct file make_file(void)
 {
 	struct file file = {.path = make_path()};
-	struct mt_recording_writer *writer = start_writer(file.path);
+	struct mt_recording_writer *writer = start_filtered_writer(file.path);
 	uint8_t aux[200] = {1, 2, 3};
 
+	assert_no_error(
+	    mt_recording_writer_set_filter(writer, "filter 0x1000/0x10@/a,stop 0x20/0x4@/b"));
 	put_aux(writer, 0, aux, sizeof(aux));
 	put_every_record(writer);
 	put_aux(writer, 1, aux, sizeof(aux));
@@ -85,6 +87,9 @@ static size_t use(struct mt_recording *recording)
 			total += strlen(mt_recording_event_name(recording, record->sample.event)) +
 				 sum(record->sample.raw, record->sample.raw_size);
 	}
+	for (size_t i = 0; i < mt_recording_filter_count(recording); i++)
+		if (mt_recording_filter(recording, i)->path)
+			total += strlen(mt_recording_filter(recording, i)->path);
 	for (size_t i = 0; i < mt_recording_auxtrace_count(recording); i++) {
 		uint64_t size = mt_recording_auxtrace(recording, i)->size;
 		uint8_t *bytes = NULL;

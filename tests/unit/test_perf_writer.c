@@ -350,6 +350,69 @@ static void refuses_what_it_cannot_write(void **state)
 	mt_recording_writer_destroy(writer);
 }
 
+static void check_filters(struct mt_recording *recording, size_t count)
+{
+	assert_true(mt_recording_pt(recording)->present);
+	assert_int_equal(mt_recording_pt(recording)->filtered, count > 0);
+	assert_int_equal(mt_recording_filter_count(recording), count);
+	if (count) {
+		assert_int_equal(mt_recording_filter(recording, 0)->start, 0x1000);
+		assert_string_equal(mt_recording_filter(recording, 0)->path, "/bin/hello");
+		assert_true(mt_recording_filter(recording, 1)->stops);
+	}
+	assert_int_equal(mt_recording_info(recording)->bad_records, 0);
+	mt_recording_close(recording);
+}
+
+/* They are known once the first thread is. */
+static void tells_filters_before_the_data(void **state)
+{
+	static const char filter[] = "filter 0x1000/0x10@/bin/hello,stop 0x20/0x4@/bin/hello";
+	struct mt_recording_writer *writer = start_filtered_writer(NULL), *copy = NULL;
+	const struct mt_sideband first = record_at(0);
+	struct mt_recording *recording = NULL;
+
+	(void)state;
+	assert_no_error(mt_recording_writer_put(writer, &first));
+	assert_no_error(mt_recording_writer_set_filter(writer, filter));
+	assert_no_error(mt_recording_writer_copy(writer, NULL, &copy)); /* in front of the data */
+	put_aux(copy, 0, "12345678", 8);
+	assert_no_error(mt_recording_writer_finish(copy));
+	assert_no_error(mt_recording_writer_reopen(copy, &recording));
+	mt_recording_writer_destroy(copy);
+	check_filters(recording, 2);
+	put_every_record(writer);
+	put_aux(writer, 0, "12345678", 8);
+	assert_no_error(mt_recording_writer_set_filter(writer, "filter 0x2000/0x10"));
+	assert_no_error(mt_recording_writer_copy(writer, NULL, &copy)); /* and behind it */
+	put_aux(copy, 0, "12345678", 8);
+	assert_no_error(mt_recording_writer_finish(copy));
+	assert_no_error(mt_recording_writer_reopen(copy, &recording));
+	mt_recording_writer_destroy(copy);
+	assert_int_equal(mt_recording_auxtrace_count(recording), 2);
+	check_filters(recording, 2);
+	assert_no_error(mt_recording_writer_finish(writer));
+	assert_no_error(mt_recording_writer_reopen(writer, &recording));
+	mt_recording_writer_destroy(writer);
+	check_filters(recording, 2);
+}
+
+static void a_whole_recording_without_data_is_of_intel_pt(void **state)
+{
+	(void)state;
+	for (int is_kept = 0; is_kept < 2; is_kept++) {
+		struct mt_recording_writer *writer = start_filtered_writer(NULL);
+		struct mt_recording *recording = NULL;
+
+		if (is_kept)
+			assert_no_error(mt_recording_writer_keep(writer));
+		assert_no_error(mt_recording_writer_finish(writer));
+		assert_no_error(mt_recording_writer_reopen(writer, &recording));
+		mt_recording_writer_destroy(writer);
+		check_filters(recording, 0);
+	}
+}
+
 /* A copy is what the file would be if it ended there; both go on apart. */
 static void a_copy_is_a_recording_of_its_own(void **state)
 {
@@ -391,6 +454,8 @@ int main(void)
 	    cmocka_unit_test(nothing_has_the_name_before_the_end),
 	    cmocka_unit_test(refuses_what_it_cannot_write),
 	    cmocka_unit_test(a_copy_is_a_recording_of_its_own),
+	    cmocka_unit_test(tells_filters_before_the_data),
+	    cmocka_unit_test(a_whole_recording_without_data_is_of_intel_pt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

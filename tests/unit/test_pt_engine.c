@@ -55,6 +55,27 @@ static void live_snapshots_hold_it_all(void **state)
 	end(&world);
 }
 
+/* Also where nothing was in them when the recording was first kept. */
+static void filters_are_told_before_any_data(void **state)
+{
+	const char *const filters[] = {"main", NULL};
+	const struct mt_engine_options options = {.pt.filters = filters};
+	struct world world;
+
+	(void)state;
+	begin(&world, sysfs_skylake, &options);
+	assert_no_error(mt_engine_pt.add_thread(world.engine, getpid(), PID, 0));
+	take(&world, 1);
+	assert_no_error(mt_recording_writer_keep(world.writer));
+	run(&world, PID, 1000);
+	take(&world, 2);
+	finish_recording(&world);
+	check_piece(&world, 0, 1000, 1000);
+	assert_int_equal(mt_recording_filter_count(world.recording), 1);
+	assert_non_null(strstr(mt_recording_filter(world.recording, 0)->path, "/test_pt_engine"));
+	end(&world);
+}
+
 static void streams_lose_nothing_while_there_is_room(void **state)
 {
 	struct world world;
@@ -323,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(snapshots_hold_what_is_new),
 	    cmocka_unit_test(live_snapshots_hold_it_all),
+	    cmocka_unit_test(filters_are_told_before_any_data),
 	    cmocka_unit_test(streams_lose_nothing_while_there_is_room),
 	    cmocka_unit_test(full_streams_go_on_with_a_gap),
 	    cmocka_unit_test(what_the_kernel_says_is_lost_is_a_gap),

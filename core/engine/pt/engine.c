@@ -111,6 +111,7 @@ static void describe(const struct mt_engine *base, struct mt_recording_pt *pt)
 	    .kernel = engine->options.kernel,
 	    .per_cpu = engine->options.pt.per_cpu,
 	    .snapshot = !engine->options.pt.full_execution,
+	    .filtered = engine->options.pt.filters,
 	    .mtc_period = engine->config.mtc_period,
 	    .max_nonturbo_ratio = (uint8_t)engine->pmu.max_nonturbo_ratio,
 	    .tsc_ctc_numerator = engine->pmu.tsc_ctc_numerator,

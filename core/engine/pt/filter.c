@@ -156,7 +156,10 @@ static struct mt_error *add(const char *word, const char *program, struct mt_str
 	struct mt_objfile *objfile = NULL;
 	struct mt_error *error = parse(word, &filter);
 	const char *path = filter.file && !is_program(filter.file, program) ? filter.file : program;
+	/* By this name its mappings are recorded. */
+	char *real = realpath(path, NULL);
 
+	path = real ? real : path;
 	if (!error && strpbrk(path, " ,\n"))
 		error = mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
@@ -167,6 +170,7 @@ static struct mt_error *add(const char *word, const char *program, struct mt_str
 	if (!error)
 		error = append(objfile, &filter, path, text);
 	mt_objfile_unref(objfile);
+	free(real);
 	free(filter.first);
 	free(filter.last);
 	free(filter.file);

@@ -198,9 +198,11 @@ static struct mt_error *end_streams(struct mt_pt_engine *engine, pid_t lwp,
 	return NULL;
 }
 
-/* Once.  Without it the kernel's stretches have no names. */
-static struct mt_error *put_kernel(struct mt_pt_engine *engine, struct mt_recording_writer *writer)
+/* Once, before all data: the filters; and without the kernel its stretches have no names. */
+static struct mt_error *put_head(struct mt_pt_engine *engine, struct mt_recording_writer *writer)
 {
+	if (engine->filter.length)
+		mt_try(mt_recording_writer_set_filter(writer, engine->filter.text));
 	if (!engine->options.kernel || engine->kernel_is_told)
 		return NULL;
 	engine->kernel_is_told = true;
@@ -213,7 +215,7 @@ struct mt_error *mt_pt_snapshot(struct mt_engine *base, pid_t lwp, uint32_t numb
 	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
-	mt_try(put_kernel(engine, writer));
+	mt_try(put_head(engine, writer));
 	return engine->options.pt.full_execution ? end_streams(engine, lwp, writer)
 						 : snapshot(engine, lwp, number, writer);
 }
@@ -223,7 +225,7 @@ struct mt_error *mt_pt_drain(struct mt_engine *base, struct mt_recording_writer 
 	struct mt_pt_engine *engine = (struct mt_pt_engine *)base;
 
 	mt_perf_clock_sync(&engine->clock);
-	mt_try(put_kernel(engine, writer));
+	mt_try(put_head(engine, writer));
 	for (struct mt_pt_buffer *ring = engine->rings; ring; ring = ring->next) {
 		if (engine->options.pt.full_execution) {
 			mt_try(put_stream(engine, ring, false, writer));
