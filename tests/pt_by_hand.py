@@ -10,6 +10,7 @@ FIELDS = pd.IDENTIFIER | pd.IP | pd.TID | pd.TIME | pd.CPU
 SWITCH, SWITCH_CPU_WIDE = 14, 15
 SWITCH_OUT, COMM_EXEC = 1 << 13, 1 << 13
 PMU = 8
+HEADER_FEATURE, CPUID = 80, 9
 
 TNT_TT = b"\x0e"
 PGD = b"\x01"
@@ -76,12 +77,19 @@ def auxtrace(data, tid=-1, cpu=0, offset=0, idx=0):
     return pd.record(pd.AUXTRACE, pd.u64(len(data), offset, 1), pd.u32(idx, tid, cpu, 0)) + data
 
 
-def info():
+def info(filters=""):
+    text = pd.text(filters) if filters else b""
     return pd.record(pd.AUXTRACE_INFO, pd.u32(1, 0),
                      pd.u64(PMU, 10, 1024, 0, 1, 1 << 10, 1 << 11, 2, 0, 1, 1 << 9, 0xf << 14, 1, 1,
-                            1 << 1, 20, 0, 0))
+                            1 << 1, 20, len(filters)), text, pd.u64(0))
 
 
-def recording(records):
+def cpuid(string):
+    """Of the processor: "GenuineIntel,6,78,3"."""
+    name = pd.text(string)
+    return pd.record(HEADER_FEATURE, pd.u64(CPUID), pd.u32(len(name)), name)
+
+
+def recording(records, filters=""):
     traced = pd.attr(FIELDS, kind=PMU, config=1 << 13 | 1 << 10 | 1)
-    return pd.perfdata([(traced, [1]), (pd.attr(FIELDS), [2])], [info(), *records])
+    return pd.perfdata([(traced, [1]), (pd.attr(FIELDS), [2])], [info(filters), *records])

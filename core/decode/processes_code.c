@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* In which a filter is looked for: its file is mapped once. */
+#define FILTER_MAPPINGS 8
+
 bool mt_processes_kept_of_kernel(const struct mt_processes *processes, const char *name, char *path,
 				 size_t size)
 {
@@ -70,6 +73,44 @@ static struct mt_error *image_add_mapping(struct mt_processes *processes, struct
 			       mapping->start);
 }
 
+/* As much of FILTER as is mapped there. */
+static struct mt_error *add_filter(struct mt_pt_image *image,
+				   const struct mt_recording_filter *filter,
+				   const struct mt_mapping *mapping)
+{
+	const uint64_t size = mapping->end - mapping->start;
+	/* Counted from the mapping's beginning on. */
+	uint64_t begin = filter->start > mapping->offset ? filter->start - mapping->offset : 0;
+	uint64_t end = filter->start + filter->size;
+
+	if (end <= mapping->offset || begin >= size)
+		return NULL;
+	end -= mapping->offset;
+	end = end < size ? end : size;
+	return mt_pt_image_add_filter(image, mapping->start + begin, end - begin, filter->stops);
+}
+
+/* Control that is nowhere where a filter is known to be is not known to leave it, so that mappings
+ * beyond the first ones may be left out. */
+static struct mt_error *image_add_filter(struct mt_pt_image *image,
+					 const struct mt_recording_filter *filter,
+					 const struct mt_space *space)
+{
+	int left = FILTER_MAPPINGS;
+
+	if (!filter->path)
+		return mt_pt_image_add_filter(image, filter->start, filter->size, filter->stops);
+	for (size_t i = 0; i < mt_space_mapping_count(space) && left; i++) {
+		const struct mt_mapping *mapping = mt_space_mapping(space, i);
+
+		if (strcmp(mapping->path, filter->path) != 0)
+			continue;
+		mt_try(add_filter(image, filter, mapping));
+		left--;
+	}
+	return NULL;
+}
+
 static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 {
 	char kcore[PATH_MAX];
@@ -85,6 +126,9 @@ static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 		complain_of_code(processes, mapping->path,
 				 image_add_mapping(processes, epoch->image, mapping));
 	}
+	for (size_t i = 0; i < mt_recording_filter_count(processes->recording); i++)
+		mt_error_destroy(image_add_filter(
+		    epoch->image, mt_recording_filter(processes->recording, i), epoch->space));
 	bool is_kept = mt_processes_kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
 	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
 		complain_of_code(processes, "[kernel]",

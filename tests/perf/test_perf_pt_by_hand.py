@@ -15,11 +15,13 @@ def program_fixture(compile):  # pylint: disable=redefined-builtin
 def decode_fixture(run_mtdb, tmp_path):
     """decode(records) -> the lines of the text timeline."""
 
-    def run(records, path=tmp_path / "perf.data"):
+    def run(records, path=tmp_path / "perf.data", filters=""):
         if records:
-            path.write_bytes(pt.recording(records))
+            path.write_bytes(pt.recording(records, filters))
         done = run_mtdb("decode", "-f", "text", "-o", "-", path)
         assert done.returncode == 0, done.stderr
+        again = run_mtdb("decode", "-f", "text", "-o", "-", "--decoder=libipt", path)
+        assert again.stdout == done.stdout
         return done.stdout.splitlines()
 
     return run
@@ -92,3 +94,49 @@ def test_a_directory_of_threads(program, decode, run_mtdb, tmp_path):
     assert functions(decode(None, directory)) == {"one": ALL, "two": ALL}
     dumped = run_mtdb("dump", directory).stdout
     assert dumped.count("MMAP2") == 2 and dumped.count("TIP.PGE") == 2
+
+
+SKYLAKE, BROADWELL = "GenuineIntel,6,78,3", "GenuineIntel,6,79,1"
+
+
+@pytest.fixture(name="filtered")
+def filtered_fixture(program, decode):
+    """filtered(processor, filters, told) -> the lines of _start alone, which was filtered for.  TOLD:
+    the calls that left it say where they went."""
+    at = program.at
+    twice = (at["_start"], at["_start"] + 5)
+
+    def run(processor, filters, told=False):
+        trace = pt.psb(6) + pt.mode(64)
+        for begin in twice:
+            trace += pt.pge(begin) + (pt.ip(0x01, at["leaf"]) if told else pt.PGD)
+        trace += pt.pge(at["last"]) + pt.fup(at["last"]) + pt.PGD
+        return decode([pt.cpuid(processor), pt.comm(100, "one"), program.mapped(100, 2),
+                       pt.auxtrace(trace, tid=100, cpu=-1)], filters=filters)
+
+    return run
+
+
+def test_calls_out_of_an_address_filter(program, filtered):
+    """SKL014: they do not always say where they went, and what is called was not traced."""
+    start, size = program.offset + program.at["_start"] - program.start, 11
+    mine = f"filter {start:#x}/{size:#x}@{program.path}"
+    whole = filtered(SKYLAKE, mine, told=True)
+    assert functions(whole) == {"one": ["_start", "[untraced]", "[untraced]"]}
+    for filters in (mine, f"filter 0x7/0x100@/usr/lib/other.so,{mine}",
+                    f"stop {start + size:#x}/0x10@{program.path}",
+                    f"filter {program.offset:#x}/0x1000@{program.path},"
+                    f"tracestop {start + size:#x}/1@{program.path}",
+                    f"filter {program.at['_start']:#x}/{size:#x}"):
+        assert filtered(SKYLAKE, filters) == whole, filters
+
+
+@pytest.mark.parametrize("processor,filters", [
+    (SKYLAKE, ""), (SKYLAKE, "filter 0/0x100000@{path}"), (SKYLAKE, "filter 0/0x100000@{path}2"),
+    (SKYLAKE, "filter 0x1000000/1@{path}"), (SKYLAKE, "start 0@{path}"),
+    (BROADWELL, "filter {start:#x}/11@{path}"),
+])
+def test_calls_that_do_not_leave_an_address_filter(program, filtered, processor, filters):
+    start = program.offset + program.at["_start"] - program.start
+    lines = filtered(processor, filters.format(path=program.path, start=start))
+    assert functions(lines)["one"][:2] == ["_start", "leaf"]
