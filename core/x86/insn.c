@@ -178,10 +178,8 @@ static int decode_rare(const void *bytes, size_t size, uint64_t pc, struct mt_in
 	ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE);
 	if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn)))
 		return -1;
-	out->length = insn.length;
-	out->class = (uint8_t)classify(&insn);
-	out->flags = flags_of(&insn);
-	out->target = 0;
+	*out = (struct mt_insn){
+	    .length = insn.length, .class = (uint8_t)classify(&insn), .flags = flags_of(&insn)};
 	if (out->class == MT_INSN_CALL || out->class == MT_INSN_JUMP ||
 	    out->class == MT_INSN_BRANCH)
 		out->target = pc + insn.length + (uint64_t)insn.raw.imm[0].value.s;
@@ -194,11 +192,12 @@ static bool decode_new(const uint8_t *bytes, size_t size, struct mt_insn *out)
 {
 	static const uint8_t jmpabs[] = {0xd5, 0x00, 0xa1};
 
-	*out = (struct mt_insn){.class = MT_INSN_FAR, .length = 4};
 	if (size >= 11 && memcmp(bytes, jmpabs, sizeof(jmpabs)) == 0)
 		*out = (struct mt_insn){.class = MT_INSN_JUMP_INDIRECT, .length = 11};
-	else if (size < 4 || bytes[0] < 0xf2 || bytes[0] > 0xf3 ||
-		 memcmp(bytes + 1, "\x0f\x01\xca", 3) != 0) /* erets, eretu */
+	else if (size >= 4 && (bytes[0] == 0xf2 || bytes[0] == 0xf3) &&
+		 memcmp(bytes + 1, "\x0f\x01\xca", 3) == 0) /* erets, eretu */
+		*out = (struct mt_insn){.class = MT_INSN_FAR, .length = 4};
+	else
 		return false;
 	return true;
 }

@@ -34,7 +34,7 @@ struct mt_insn {
 };
 
 /* Decode the instruction at PC, of which SIZE bytes are at hand.  Returns 0, or -1 when the bytes
- * are none or too few. */
+ * are none or too few; then OUT is as it was. */
 int mt_insn_decode(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);
 /* The same in a segment of 32 bits, for control flow: the flags are 0. */
 int mt_insn_decode_32(const void *bytes, size_t size, uint64_t pc, struct mt_insn *out);

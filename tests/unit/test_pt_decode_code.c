@@ -113,11 +113,38 @@ static void test_a_way_leads_elsewhere_the_next_time(void **state)
 	close_world(&world);
 }
 
+/* Or of what cannot be read: what is before it runs first. */
+static void test_a_block_ends_in_front_of_what_is_no_instruction(void **state)
+{
+	static const uint8_t code_bytes[] = {0x90, 0x90, 0x90, 0x06};
+	struct mt_pt_image_cache *cache;
+
+	(void)state;
+	assert_no_error(mt_pt_image_cache_create(&cache));
+	for (uint64_t size = 3; size <= 4; size++) {
+		struct mt_pt_image *image;
+		struct mt_pt_code code = {0};
+
+		assert_no_error(mt_pt_image_create(cache, &image));
+		assert_no_error(mt_pt_image_add_bytes(image, code_bytes, size, BASE));
+		assert_no_error(mt_pt_code_set_image(&code, image, false));
+		const struct mt_pt_code_block *block = mt_pt_code_at(&code, BASE);
+		assert_int_equal(block->instructions, 3);
+		assert_int_equal(block->class, MT_INSN_OTHER);
+		block = mt_pt_code_at(&code, block->after);
+		assert_int_equal(block->class, size == 3 ? MT_PT_CODE_NONE : MT_PT_CODE_BAD);
+		mt_pt_code_deinit(&code);
+		mt_pt_image_destroy(image);
+	}
+	mt_pt_image_cache_destroy(cache);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_another_image_has_other_ways),
 	    cmocka_unit_test(test_a_way_leads_elsewhere_the_next_time),
+	    cmocka_unit_test(test_a_block_ends_in_front_of_what_is_no_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,26 @@ static void test_out_of_the_traced_range(void **state)
 		       .detail = MT_TRACE_END_FILTER});
 }
 
+/* What the TIP is of is not known: nothing that was seen went there. */
+static void test_off_the_end_of_the_code(void **state)
+{
+	static const uint8_t code[] = {0x90, 0x90};
+
+	(void)state;
+	struct stream stream = open_stream();
+
+	assert_no_error(mt_pt_image_add_bytes(stream.pieces->image, code, sizeof(code), 0x500000));
+	put_psb(&stream, 0x500000, 1000);
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	assert_true(events.events.count > 1);
+	assert_int_equal(events.events.items[1].kind, MT_EVENT_GAP);
+	assert_int_equal(events.events.items[1].detail, MT_GAP_NO_CODE);
+	pt_events_free(&events);
+}
+
 static void test_overflows(void **state)
 {
 	(void)state;
@@ -371,6 +391,7 @@ int main(void)
 	    cmocka_unit_test(test_a_new_address_space),
 	    cmocka_unit_test(test_a_breakpoint_is_no_system_call),
 	    cmocka_unit_test(test_out_of_the_traced_range),
+	    cmocka_unit_test(test_off_the_end_of_the_code),
 	    cmocka_unit_test(test_overflows),
 	    cmocka_unit_test(test_transactions),
 	    cmocka_unit_test(test_a_ptwrite_tells_where_control_is),
