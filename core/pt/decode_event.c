@@ -250,8 +250,13 @@ static void arrive(struct mt_pt_flow *flow)
 				   flow->ip, flow->ip, 0, tsc);
 	} else if (event->type == ptev_async_disabled) {
 		to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
+		if (flow->aborted && to) { /* its handler is not traced */
+			mt_pt_emit(flow, MT_EVENT_TX_ABORT, flow->ip, to, 0, tsc);
+			mt_pt_flow_end_trace(flow, MT_TRACE_END_FILTER, to, to, tsc);
+		} else {
+			mt_pt_flow_end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, tsc);
+		}
 		flow->aborted = false;
-		mt_pt_flow_end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, tsc);
 	} else {
 		to = event->variant.async_branch.to;
 		kind = flow->aborted ? MT_EVENT_TX_ABORT : MT_EVENT_INTERRUPT;

@@ -223,6 +223,34 @@ static void test_an_abort_that_ends_the_trace(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* What it took back must not stay open: the handler is out of the traced range. */
+static void test_an_abort_out_of_the_traced_range(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x99, 0x21); /* MODE.TSX: within a transaction */
+	put_ip(&stream, FUP, USER + 2);
+	PUT(&stream, 0x99, 0x22);
+	put_ip(&stream, FUP, USER + 3);
+	put_ip(&stream, 0x01, 0x500000); /* TIP.PGD */
+	put_ip(&stream, PGE, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_ABORT, .from = USER + 3, .to = 0x500000},
+	    {.kind = MT_EVENT_TRACE_END,
+	     .from = 0x500000,
+	     .to = 0x500000,
+	     .detail = MT_TRACE_END_FILTER},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
 /* Control cannot have come to where it was interrupted, but the handler ran. */
 static void test_an_interrupt_where_control_cannot_be(void **state)
 {
@@ -397,6 +425,7 @@ int main(void)
 	    cmocka_unit_test(test_a_ptwrite_tells_where_control_is),
 	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
+	    cmocka_unit_test(test_an_abort_out_of_the_traced_range),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
 	    cmocka_unit_test(test_code_of_16_bits_is_a_gap),
