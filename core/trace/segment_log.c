@@ -70,8 +70,7 @@ static struct mt_error *find_room(struct mt_segment_log *log)
 	return NULL;
 }
 
-/* What comes after a failure goes where it does no harm. */
-static void make_room(struct mt_segment_log *log)
+void mt_log_make_room(struct mt_segment_log *log)
 {
 	struct mt_error *error = find_room(log);
 
@@ -81,44 +80,12 @@ static void make_room(struct mt_segment_log *log)
 	log->bytes.count = 0;
 }
 
-/* Where the next record goes: there is always room for one. */
-static inline uint8_t *record_start(const struct mt_segment_log *log)
-{
-	return log->bytes.items + log->bytes.count;
-}
-
-static inline void record_end(struct mt_segment_log *log, const uint8_t *end)
-{
-	log->bytes.count = (size_t)(end - log->bytes.items);
-	if (log->bytes.count >= log->full_at)
-		make_room(log);
-}
-
-static inline uint8_t *put_number(uint8_t *at, uint8_t tag, uint32_t number)
-{
-	uint32_t both = htole32(number << 8 | tag);
-
-	memcpy(at, &both, sizeof(both));
-	return at + sizeof(both);
-}
-
-static inline uint8_t *put_time(struct mt_segment_log *log, uint8_t *at, uint64_t time_ns)
-{
-	uint64_t delta = time_ns > log->time_ns ? time_ns - log->time_ns : 0;
-
-	log->time_ns += delta;
-	for (; delta >= 0x80; delta >>= 7)
-		*at++ = (uint8_t)(delta | 0x80);
-	*at++ = (uint8_t)delta;
-	return at;
-}
-
 static void define(struct mt_segment_log *log, uint32_t number)
 {
 	const struct mt_symbolizer *symbolizer = log->symbolizer;
 	const struct mt_log_slice *slice = &log->slices.items.items[number];
 	struct mt_log_definition definition = {.slice = *slice};
-	uint8_t *at = record_start(log);
+	uint8_t *at = mt_log_record_start(log);
 
 	if (slice->inlined)
 		definition.call_source = slice->inlined->call;
@@ -126,18 +93,9 @@ static void define(struct mt_segment_log *log, uint32_t number)
 		 !symbolizer->source_at(symbolizer->context, slice->call_site,
 					&definition.call_source))
 		definition.call_source = (struct mt_source){0};
-	at = put_number(at, MT_LOG_DEFINE, number);
+	at = mt_log_put_number(at, MT_LOG_DEFINE, number);
 	memcpy(at, &definition, sizeof(definition));
-	record_end(log, at + sizeof(definition));
-}
-
-/* NUMBER has a record that defines it. */
-static inline void pack_begin_again(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-				    uint32_t number)
-{
-	const uint8_t tag = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
-
-	record_end(log, put_time(log, put_number(record_start(log), tag, number), time_ns));
+	mt_log_record_end(log, at + sizeof(definition));
 }
 
 static void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
@@ -145,48 +103,37 @@ static void pack_begin(struct mt_segment_log *log, uint64_t time_ns, bool estima
 {
 	while (log->defined <= number)
 		define(log, log->defined++);
-	pack_begin_again(log, time_ns, estimated, number);
-}
-
-static inline void pack_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
-			    uint8_t flags)
-{
-	uint8_t *at = record_start(log);
-
-	if (estimated)
-		flags |= MT_SLICE_END_TIME_ESTIMATED;
-	*at++ = (uint8_t)(MT_LOG_END | flags << MT_LOG_FLAGS_SHIFT);
-	record_end(log, put_time(log, at, time_ns));
+	mt_log_put_begin(log, time_ns, estimated, number);
 }
 
 static void pack_instant(struct mt_segment_log *log, uint64_t time_ns,
 			 const struct mt_instant *instant)
 {
-	uint8_t *at = record_start(log);
+	uint8_t *at = mt_log_record_start(log);
 
 	*at++ = MT_LOG_INSTANT;
-	at = put_time(log, at, time_ns);
+	at = mt_log_put_time(log, at, time_ns);
 	memcpy(at, instant, sizeof(*instant));
-	record_end(log, at + sizeof(*instant));
+	mt_log_record_end(log, at + sizeof(*instant));
 }
 
 void mt_segment_log_text(struct mt_segment_log *log, const char *text)
 {
-	uint8_t *at = record_start(log);
+	uint8_t *at = mt_log_record_start(log);
 
 	*at++ = MT_LOG_TEXT;
 	memcpy(at, &text, sizeof(text));
-	record_end(log, at + sizeof(text));
+	mt_log_record_end(log, at + sizeof(text));
 }
 
 uint64_t mt_segment_log_late_text(struct mt_segment_log *log, const struct mt_log_late_text *late)
 {
 	const uint64_t place = mt_log_size(log) + 1;
-	uint8_t *at = record_start(log);
+	uint8_t *at = mt_log_record_start(log);
 
 	*at++ = MT_LOG_LATE_TEXT;
 	memcpy(at, late, sizeof(*late));
-	record_end(log, at + sizeof(*late));
+	mt_log_record_end(log, at + sizeof(*late));
 	return log->error ? 0 : place;
 }
 
@@ -260,7 +207,7 @@ void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
 		if (entry->kind == MT_LOG_BEGIN)
 			pack_begin(log, entry->time_ns, entry->estimated, entry->what);
 		else if (entry->kind == MT_LOG_END)
-			pack_end(log, entry->time_ns, entry->estimated, entry->end_flags);
+			mt_log_put_end(log, entry->time_ns, entry->estimated, entry->end_flags);
 		else
 			pack_instant(log, entry->time_ns, &log->instants.items[entry->what]);
 	}
@@ -339,16 +286,10 @@ uint32_t mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_
 	return number;
 }
 
-void mt_segment_log_begin_settled_again(struct mt_segment_log *log, uint64_t time_ns,
-					bool estimated, uint32_t number)
-{
-	pack_begin_again(log, time_ns, estimated, number);
-}
-
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated, uint8_t flags)
 {
 	if (!must_wait(log, estimated)) {
-		pack_end(log, time_ns, false, flags);
+		mt_log_put_end(log, time_ns, false, flags);
 		return;
 	}
 	make_room_to_wait(log, time_ns);

@@ -75,8 +75,6 @@ void mt_segment_log_begin_again(struct mt_segment_log *log, uint64_t time_ns, bo
  * entries that wait. */
 uint32_t mt_segment_log_begin_settled(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 				      const struct mt_log_slice *slice);
-void mt_segment_log_begin_settled_again(struct mt_segment_log *log, uint64_t time_ns,
-					bool estimated, uint32_t number);
 void mt_segment_log_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 			uint8_t flags);
 /* What the next begin was called with, or the next end returned: lent for the run. */

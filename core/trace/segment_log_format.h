@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The packed records of a segment's log, between segment_log.c, which writes them, and
- * segment_replay.c.
+/* The packed records of a segment's log, between those who write them, segment_log.c and,
+ * of settled begins and ends, the rebuild by the stack pointer, and segment_replay.c.
  *
  * A record is a tag byte (kind, flags), then by kind: BEGIN: number (3 bytes), time; END: time;
  * INSTANT: time, struct; DEFINE: number, struct; TEXT: pointer; LATE_TEXT: struct.  Times are
@@ -9,6 +9,9 @@
 #define MT_TRACE_SEGMENT_LOG_FORMAT_H
 
 #include "trace/segment_log.h"
+
+#include <endian.h>
+#include <string.h>
 
 enum mt_log_kind {
 	MT_LOG_BEGIN,
@@ -44,6 +47,63 @@ enum {
 static inline uint64_t mt_log_size(const struct mt_segment_log *log)
 {
 	return log->spilled + log->bytes.count;
+}
+
+/* What comes after a failure goes where it does no harm. */
+void mt_log_make_room(struct mt_segment_log *log);
+
+/* Where the next record goes: there is always room for one. */
+static inline uint8_t *mt_log_record_start(const struct mt_segment_log *log)
+{
+	return log->bytes.items + log->bytes.count;
+}
+
+static inline void mt_log_record_end(struct mt_segment_log *log, const uint8_t *end)
+{
+	log->bytes.count = (size_t)(end - log->bytes.items);
+	if (log->bytes.count >= log->full_at)
+		mt_log_make_room(log);
+}
+
+static inline uint8_t *mt_log_put_number(uint8_t *at, uint8_t tag, uint32_t number)
+{
+	uint32_t both = htole32(number << 8 | tag);
+
+	memcpy(at, &both, sizeof(both));
+	return at + sizeof(both);
+}
+
+static inline uint8_t *mt_log_put_time(struct mt_segment_log *log, uint8_t *at, uint64_t time_ns)
+{
+	uint64_t delta = time_ns > log->time_ns ? time_ns - log->time_ns : 0;
+
+	log->time_ns += delta;
+	for (; delta >= 0x80; delta >>= 7)
+		*at++ = (uint8_t)(delta | 0x80);
+	*at++ = (uint8_t)delta;
+	return at;
+}
+
+/* NUMBER has a record that defines it. */
+static inline void mt_log_put_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				    uint32_t number)
+{
+	const uint8_t tag = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
+
+	mt_log_record_end(
+	    log, mt_log_put_time(log, mt_log_put_number(mt_log_record_start(log), tag, number),
+				 time_ns));
+}
+
+static inline void mt_log_put_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
+				  uint8_t flags)
+{
+	uint8_t *at = mt_log_record_start(log);
+
+	if (estimated)
+		flags |= MT_SLICE_END_TIME_ESTIMATED;
+	*at++ = (uint8_t)(MT_LOG_END | flags << MT_LOG_FLAGS_SHIFT);
+	mt_log_record_end(log, mt_log_put_time(log, at, time_ns));
 }
 
 #endif

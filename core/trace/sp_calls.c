@@ -2,6 +2,7 @@
 /* Where a call comes from: an entry's return address names the call, and the inlined calls that
  * hold it.  Of a tail call, whose return address is that of the frame that jumped, and of
  * recordings that have none, the code shows it where it is certain. */
+#include "trace/segment_log_format.h"
 #include "trace/sp_internal.h"
 
 #include "elf/objfile.h"
@@ -242,20 +243,29 @@ const struct mt_sp_cached_call *mt_sp_call_before(struct mt_sp_stack *stack,
 	return call_before(stack, return_address);
 }
 
-/* CALL: what led here alone, and so may have led here before; NULL: something else did. */
-static void begin_slice(struct mt_sp_stack *stack, const struct mt_log_slice *slice,
-			struct mt_sp_cached_call *call)
+/* CALL led here without more ado, so it may be seen again. */
+static void begin_seen(struct mt_sp_stack *stack, const struct mt_sp_cached_call *call,
+		       const struct mt_log_slice *slice)
 {
 	struct mt_segment_log *log = &stack->base.log;
+	struct mt_sp_seen *seen = mt_sp_seen_place(stack, call->return_address, slice->address);
+	const bool shows_inlines = stack->base.options.inlines;
+
+	if (mt_sp_is_seen(stack, seen, call->return_address, slice->address)) {
+		mt_log_put_begin(log, stack->base.now_ns, stack->base.estimated, seen->number);
+		return;
+	}
 	const uint32_t number =
 	    mt_segment_log_begin_settled(log, stack->base.now_ns, stack->base.estimated, slice);
-
-	if (!call)
-		return;
-	call->number = number;
-	call->to = slice->address;
-	call->flags = slice->flags;
-	call->generation = number != MT_LOG_SLICES_NONE ? log->slices.generation : 0;
+	*seen = (struct mt_sp_seen){
+	    .return_address = call->return_address,
+	    .to = slice->address,
+	    .function = slice->function,
+	    .chain = call->span.chain,
+	    .inlines = shows_inlines ? (uint32_t)call->span.depth : 0,
+	    .number = number,
+	    .generation = number != MT_LOG_SLICES_NONE ? log->slices.generation : 0,
+	};
 }
 
 bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_t flags,
@@ -265,7 +275,7 @@ bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 	const struct mt_function *function = mt_rebuild_function_at(&stack->base, event->to);
 	const uint64_t return_address = mt_event_return_address(event);
 	const struct mt_sp_cached_site *site = NULL;
-	struct mt_sp_cached_call *call = NULL;
+	const struct mt_sp_cached_call *call = NULL;
 
 	if (jumped) {
 		site = site_of(stack, jumped, function, return_address != 0);
@@ -290,26 +300,22 @@ bool mt_sp_begin(struct mt_sp_stack *stack, const struct mt_event *event, uint8_
 	    stack->values.count ? mt_sp_values_of(stack, event->from, function, false) : NULL;
 	if (arguments)
 		mt_segment_log_text(log, arguments);
-	if (call && call->to == event->to && call->flags == flags &&
-	    call->generation == log->slices.generation) {
-		mt_segment_log_begin_settled_again(log, stack->base.now_ns, stack->base.estimated,
-						   call->number);
-	} else {
-		const struct mt_inline_span *span = call ? &call->span : site ? &site->span : NULL;
-
-		begin_slice(stack,
-			    &(struct mt_log_slice){
-				.function = function,
-				.inlined = span ? mt_sp_outermost(stack, span) : NULL,
-				.address = event->to,
-				.call_site = call   ? call->call.address
-					     : site ? site->address
-						    : 0,
-				.kind = MT_SLICE_CALL,
-				.flags = flags,
-			    },
-			    call);
-	}
+	const struct mt_inline_span *span = call ? &call->span : site ? &site->span : NULL;
+	const struct mt_log_slice slice = {
+	    .function = function,
+	    .inlined = span ? mt_sp_outermost(stack, span) : NULL,
+	    .address = event->to,
+	    .call_site = call   ? call->call.address
+			 : site ? site->address
+				: 0,
+	    .kind = MT_SLICE_CALL,
+	    .flags = flags,
+	};
+	if (call && call->call.address && !call->made)
+		begin_seen(stack, call, &slice);
+	else
+		mt_segment_log_begin_settled(log, stack->base.now_ns, stack->base.estimated,
+					     &slice);
 	if (stack->values.count)
 		mt_sp_begin_python(stack, frame);
 	return true;

@@ -2,6 +2,7 @@
 /* The rebuild of call stacks from call events (trace/rebuild.h), by the stack pointer:
  *
  *	sp_stack.c    takes events; entries and rets
+ *	sp_plain.c    those of them that are like others before
  *	sp_calls.c    where calls come from: call sites, tail calls, inlined calls around them
  *	sp_region.c   the stacks of a thread, and which one an event is on
  *	sp_fibers.c   stacks of coroutines, which have tracks of their own
@@ -149,12 +150,17 @@ struct mt_sp_cached_call {
 	const struct mt_function *made;   /* what stands for that; NULL: it was in a file */
 	enum mt_sp_role role;             /* the caller's */
 	struct mt_inline_span span;
+};
 
-	/* The last one that was shown: most calls lead to one function. */
-	uint64_t to; /* its ENTRY's */
-	uint8_t flags;
-	uint32_t generation; /* of the log's slices, in which `number` counts; 0: there was none */
-	uint32_t number;
+/* A call whose slice is in the log: it was made at the call before `return_address`, and led to the
+ * function at `to` without more ado. */
+struct mt_sp_seen {
+	uint64_t return_address, to;
+	const struct mt_function *function;
+	const struct mt_inline *const *chain; /* that is shown around the call... */
+	uint32_t inlines;                     /* ...of so many */
+	uint32_t number;                      /* of the slice */
+	uint32_t generation; /* of the log's slices, in which that counts; 0: nothing was seen */
 };
 
 /* VALUE events whose ENTRY or LEAVE is about to come. */
@@ -183,6 +189,7 @@ struct mt_sp_stack {
 	/* Of the rebuild's table_bits. */
 	struct mt_sp_cached_site *sites; /* by caller and callee */
 	struct mt_sp_cached_call *calls; /* by return address */
+	struct mt_sp_seen *seen;         /* by return address and callee */
 
 	MT_ARRAY(struct mt_sp_place) root_places; /* of each of the roots */
 	struct mt_sp_kept_calls kept;             /* since the segment before; sp falls */
@@ -289,6 +296,24 @@ static inline const struct mt_inline *mt_sp_outermost(const struct mt_sp_stack *
 {
 	return span->depth && !stack->base.options.inlines ? span->chain[0] : NULL;
 }
+
+static inline struct mt_sp_seen *mt_sp_seen_place(const struct mt_sp_stack *stack,
+						  uint64_t return_address, uint64_t to)
+{
+	return &stack->seen[mt_rebuild_place(&stack->base, return_address ^ to << 16)];
+}
+
+static inline bool mt_sp_is_seen(const struct mt_sp_stack *stack, const struct mt_sp_seen *seen,
+				 uint64_t return_address, uint64_t to)
+{
+	return seen->return_address == return_address && seen->to == to &&
+	       seen->generation == stack->base.log.slices.generation;
+}
+
+/* sp_plain.c */
+/* Takes what is plain of the events up to END; returns the first one that is not. */
+const struct mt_event *mt_sp_take_plain(struct mt_sp_stack *stack, const struct mt_event *event,
+					const struct mt_event *end);
 
 /* sp_stack.c */
 void mt_sp_pop(struct mt_sp_stack *stack, uint8_t end_flags);

@@ -19,7 +19,8 @@ static bool init(struct mt_rebuild *rebuild)
 
 	stack->sites = calloc(mt_rebuild_places(rebuild), sizeof(*stack->sites));
 	stack->calls = calloc(mt_rebuild_places(rebuild), sizeof(*stack->calls));
-	return stack->sites && stack->calls;
+	stack->seen = calloc(mt_rebuild_places(rebuild), sizeof(*stack->seen));
+	return stack->sites && stack->calls && stack->seen;
 }
 
 static void deinit(struct mt_rebuild *rebuild)
@@ -37,6 +38,7 @@ static void deinit(struct mt_rebuild *rebuild)
 	mt_array_deinit(&stack->kept);
 	free(stack->sites);
 	free(stack->calls);
+	free(stack->seen);
 }
 
 static void names_changed(struct mt_rebuild *rebuild)
@@ -517,8 +519,9 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 	size_t taken;
 
 	stack->ahead_end = end;
-	for (const struct mt_event *event = events; event < end && !rebuild->log.error;
-	     event += taken) {
+	for (const struct mt_event *event = mt_sp_take_plain(stack, events, end);
+	     event < end && !rebuild->log.error;
+	     event = mt_sp_take_plain(stack, event + taken, end)) {
 		taken = 1;
 		if (event->kind == MT_EVENT_MARK && event->detail == MT_MARK_OWN_STACK) {
 			stack->own_stack = event->to;
