@@ -132,6 +132,19 @@ bool mt_call_unpacker_init(struct mt_call_unpacker *unpacker, const uint8_t *rec
 	       head.count <= (size - sizeof(head)) / MT_CALL_BATCH_EVENT_LEAST;
 }
 
+/* By all of a tag's lengths at once: where the next event is must not wait for four additions. */
+#define PLUS_LENGTHS(sum)                                                                          \
+	(sum) + 0, (sum) + 1, (sum) + 2, (sum) + 3, (sum) + 4, (sum) + 5, (sum) + 6, (sum) + 8
+#define PLUS_2(sum)                                                                                \
+	PLUS_LENGTHS((sum) + 0), PLUS_LENGTHS((sum) + 1), PLUS_LENGTHS((sum) + 2),                 \
+	    PLUS_LENGTHS((sum) + 3), PLUS_LENGTHS((sum) + 4), PLUS_LENGTHS((sum) + 5),             \
+	    PLUS_LENGTHS((sum) + 6), PLUS_LENGTHS((sum) + 8)
+#define PLUS_3(sum)                                                                                \
+	PLUS_2((sum) + 0), PLUS_2((sum) + 1), PLUS_2((sum) + 2), PLUS_2((sum) + 3),                \
+	    PLUS_2((sum) + 4), PLUS_2((sum) + 5), PLUS_2((sum) + 6), PLUS_2((sum) + 8)
+static const uint8_t event_bytes[] = {PLUS_3(2), PLUS_3(3), PLUS_3(4), PLUS_3(5),
+				      PLUS_3(6), PLUS_3(7), PLUS_3(8), PLUS_3(10)};
+
 static inline uint64_t get(const uint8_t **at, unsigned tag, enum field field)
 {
 	static const uint64_t masks[] = {0,          0xff,         0xffff,         0xffffff,
@@ -157,12 +170,13 @@ size_t mt_call_unpacker_next(struct mt_call_unpacker *unpacker, struct mt_event 
 		uint16_t tag;
 
 		memcpy(&tag, at, sizeof(tag));
-		at += sizeof(tag);
+		const uint8_t *field = at + sizeof(tag);
+		at += event_bytes[tag >> CALL_BITS];
 		const enum mt_perf_call call = tag & ((1 << CALL_BITS) - 1);
-		time_ns += get(&at, tag, TIME);
-		from += unfold(get(&at, tag, FROM));
-		const uint64_t address = get(&at, tag, TO);
-		uint64_t weight = get(&at, tag, WEIGHT);
+		time_ns += get(&field, tag, TIME);
+		from += unfold(get(&field, tag, FROM));
+		const uint64_t address = get(&field, tag, TO);
+		uint64_t weight = get(&field, tag, WEIGHT);
 		if (at > unpacker->end || call >= MT_PERF_CALL_BATCH) {
 			at = unpacker->end;
 			break;
