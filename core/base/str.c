@@ -101,22 +101,45 @@ struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes)
 	return NULL;
 }
 
-struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
+/* The digits behind a point, of UNIT; *AT is set behind them. */
+static uint64_t fraction(const char **at, uint64_t unit)
+{
+	uint64_t sum = 0;
+
+	for (; isdigit((unsigned char)**at); ++*at) {
+		sum += (uint64_t)(**at - '0') * unit / 10;
+		unit /= 10;
+	}
+	return sum;
+}
+
+/* 0: it is none. */
+static uint64_t unit_ns(const char *name)
 {
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = {{"ns", 1},       {"us", 1000},         {"ms", 1000000},
+	} units[] = {{"ns", 1},       {"us", 1000},         {"µs", 1000},          {"ms", 1000000},
 		     {"s", NS_PER_S}, {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
-	uint64_t unit = 0;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(name, units[i].name) == 0)
+			return units[i].ns;
+	return 0;
+}
+
+struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
+{
 	char *end = NULL;
 
 	errno = 0;
 	unsigned long long number = strtoull(text, &end, 10);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strcmp(end, units[i].name) == 0)
-			unit = units[i].ns;
-	if (!isdigit((unsigned char)text[0]) || !unit || !number)
+	const char *digits = *end == '.' ? end + 1 : end;
+	const uint64_t unit = unit_ns(digits + strspn(digits, *end == '.' ? "0123456789" : ""));
+	const uint64_t rest = fraction(&digits, unit);
+	const bool is_empty = *end == '.' && digits == end + 1;
+
+	if (!isdigit((unsigned char)text[0]) || is_empty || !unit || (!number && !rest))
 		return mt_error_new(
 		    MT_ERROR_USAGE,
 		    "\"%s\" is not a time; expected a number with a suffix ns, us, ms, s, m or "
@@ -124,7 +147,7 @@ struct mt_error *mt_parse_duration(const char *text, uint64_t *ns)
 		    text);
 	if (errno == ERANGE || number > UINT64_MAX / 2 / unit)
 		return mt_error_new(MT_ERROR_USAGE, "the time \"%s\" is too long", text);
-	*ns = number * unit;
+	*ns = number * unit + rest;
 	return NULL;
 }
 

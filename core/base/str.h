@@ -34,7 +34,7 @@ static inline void mt_str_cleanup(struct mt_str *str)
  * Errors: USAGE. */
 struct mt_error *mt_parse_size(const char *text, uint64_t *size_bytes);
 
-/* "100ns", "5us", "500ms", "2s", "1m", "1h" -> nanoseconds, at least one.  Errors: USAGE. */
+/* "100ns", "5us", "500ms", "0.5s", "1m", "1h" -> nanoseconds, at least one.  Errors: USAGE. */
 struct mt_error *mt_parse_duration(const char *text, uint64_t *ns);
 
 /* A whole decimal number in [low, high].  `what` names it in the message.  Errors: USAGE. */

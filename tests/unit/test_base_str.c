@@ -91,7 +91,9 @@ static void test_bad_sizes(void **state)
 
 static void test_durations(void **state)
 {
-	static const char *const bad[] = {"", "2", "s", "0s", "-1s", "2 s", "2sec", "1.5s"};
+	static const char *const bad[] = {"",       "2",    "s",     "0s",  "-1s", "2 s",
+					  "2sec",   "1.5",  ".s",    "1.s", ".5s", "1..5s",
+					  "1.5.5s", "0.0s", "0.1ns", "1,5s"};
 	uint64_t ns = 0;
 
 	(void)state;
@@ -103,6 +105,16 @@ static void test_durations(void **state)
 	assert_int_equal(ns, 60000000000);
 	assert_no_error(mt_parse_duration("3h", &ns));
 	assert_int_equal(ns, 3 * 3600000000000);
+	assert_no_error(mt_parse_duration("0.1s", &ns));
+	assert_int_equal(ns, 100000000);
+	assert_no_error(mt_parse_duration("1.5ms", &ns));
+	assert_int_equal(ns, 1500000);
+	assert_no_error(mt_parse_duration("0.25h", &ns));
+	assert_int_equal(ns, 900000000000);
+	assert_no_error(mt_parse_duration("2.0000000000000000000000001s", &ns));
+	assert_int_equal(ns, 2000000000);
+	assert_no_error(mt_parse_duration("20µs", &ns));
+	assert_int_equal(ns, 20000);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_error(mt_parse_duration(bad[i], &ns), MT_ERROR_USAGE, "is not a time");
 	assert_error(mt_parse_duration("99999999999999999999h", &ns), MT_ERROR_USAGE, "too long");
