@@ -42,12 +42,6 @@ static void names_changed(struct mt_rebuild *rebuild)
 		frame->range_size = 0;
 }
 
-static inline struct mt_cs_call *known_call(const struct mt_callstack *cs, uint64_t from,
-					    uint64_t to)
-{
-	return &cs->calls[((from ^ to << 24) * 0x9e3779b97f4a7c15u) >> 50];
-}
-
 /* "call next; pop" asks for the instruction pointer: PT calls it a call, nothing returns. */
 static void call_first(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
@@ -59,17 +53,15 @@ static void call_first(struct mt_callstack *cs, uint64_t from, uint64_t to)
 	uint32_t number = mt_cs_enter(
 	    cs, &(struct mt_entry){
 		    .function = function, .address = to, .call_site = from, .return_site = from});
-	if (number != MT_LOG_SLICES_NONE)
-		*known_call(cs, from, to) =
-		    (struct mt_cs_call){from, to, function, number, cs->base.log.slices.generation};
+	if (number != MT_LOG_SLICES_NONE || function->kind == MT_FUNCTION_PLT)
+		mt_cs_keep_call(cs, from, to, function, number);
 }
 
 static void call(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
-	const struct mt_cs_call *known = known_call(cs, from, to);
+	const struct mt_cs_call *known = mt_cs_call_place(cs, from, to);
 
-	if (known->from == from && known->to == to &&
-	    known->generation == cs->base.log.slices.generation)
+	if (mt_cs_call_is(cs, known, from, to))
 		mt_cs_enter_again(cs, known);
 	else
 		call_first(cs, from, to);
@@ -107,7 +99,10 @@ static void flow(struct mt_callstack *cs, const struct mt_event *event)
 			mt_cs_return(cs, event);
 		break;
 	case MT_EVENT_JUMP:
-		mt_cs_jump(cs, event->from, event->to);
+		if (mt_cs_replace_again(cs, event->to))
+			mt_cs_arrive(cs, event->to);
+		else
+			mt_cs_jump(cs, event->from, event->to);
 		break;
 	case MT_EVENT_SYSCALL:
 	case MT_EVENT_INTERRUPT:
@@ -173,7 +168,8 @@ static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size
 	for (const struct mt_event *event = events; event < end; event++) {
 		/* There are too many calls for the nearest caches. */
 		if (end - event > AHEAD)
-			__builtin_prefetch(known_call(cs, event[AHEAD].from, event[AHEAD].to));
+			__builtin_prefetch(
+			    mt_cs_call_place(cs, event[AHEAD].from, event[AHEAD].to));
 		mt_rebuild_advance(rebuild, event);
 		cs->time_ns = rebuild->now_ns;
 		if (rebuild->log.pending.count)

@@ -60,13 +60,14 @@ struct mt_cs_span {
 	struct mt_inline_span span; /* around it; its end is 0: not looked up yet */
 };
 
-/* A call as it was made before. */
+/* A call as it was made before, be it by way of a PLT stub. */
 struct mt_cs_call {
 	uint64_t from;
 	uint64_t to;
 	const struct mt_function *function;
-	uint32_t number;     /* of its slice in the log, */
-	uint32_t generation; /* in this one of the log's slices */
+	uint32_t
+	    number; /* of its slice in the log; MT_LOG_SLICES_NONE: it is a stub, which has none */
+	uint32_t generation; /* of the log's slices, in which that counts */
 };
 
 /* A fiber that does not run. */
@@ -121,6 +122,27 @@ static inline bool mt_cs_in_range(const struct mt_callstack *cs, uint64_t addres
 	return address - cs->range_start < cs->range_size;
 }
 
+/* Where a call is kept. */
+static inline struct mt_cs_call *mt_cs_call_place(const struct mt_callstack *cs, uint64_t from,
+						  uint64_t to)
+{
+	return &cs->calls[((from ^ to << 24) * 0x9e3779b97f4a7c15u) >> 50];
+}
+
+static inline bool mt_cs_call_is(const struct mt_callstack *cs, const struct mt_cs_call *call,
+				 uint64_t from, uint64_t to)
+{
+	return call->from == from && call->to == to &&
+	       call->generation == cs->base.log.slices.generation;
+}
+
+static inline void mt_cs_keep_call(struct mt_callstack *cs, uint64_t from, uint64_t to,
+				   const struct mt_function *function, uint32_t number)
+{
+	*mt_cs_call_place(cs, from, to) =
+	    (struct mt_cs_call){from, to, function, number, cs->base.log.slices.generation};
+}
+
 static inline bool mt_function_holds(const struct mt_function *function, uint64_t address)
 {
 	return address - function->start < function->end - function->start;
@@ -150,6 +172,8 @@ struct mt_entry {
 uint32_t mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry);
 /* The same for one that was entered before, by the same call. */
 void mt_cs_enter_again(struct mt_callstack *cs, const struct mt_cs_call *call);
+/* The stub on top jumped on to where it did before.  False: it did not, or there is none. */
+bool mt_cs_replace_again(struct mt_callstack *cs, uint64_t to);
 void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags);
 /* Until COUNT are left.  More than one at once were unwound. */
 void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags);

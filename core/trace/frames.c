@@ -68,8 +68,17 @@ void mt_cs_show_hidden(struct mt_callstack *cs)
 
 void mt_cs_enter_again(struct mt_callstack *cs, const struct mt_cs_call *call)
 {
+	const bool stub = call->number == MT_LOG_SLICES_NONE;
+	const struct mt_frame frame = {
+	    .function = call->function,
+	    .return_site = call->from,
+	    .flags = stub ? MT_FRAME_HIDDEN : 0,
+	};
+
 	mt_cs_show_hidden(cs);
-	if (push(cs, &(struct mt_frame){.function = call->function, .return_site = call->from}))
+	if (stub)
+		cs->hidden_site = call->from;
+	if (push(cs, &frame) && !stub)
 		mt_segment_log_begin_again(&cs->base.log, cs->time_ns, cs->base.estimated,
 					   call->number);
 }
@@ -118,6 +127,34 @@ void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags)
 		mt_cs_pop(cs, end_flags);
 }
 
+/* What remains of a frame whose function jumps on to another. */
+static struct mt_frame replaced(const struct mt_frame *frame, const struct mt_function *function)
+{
+	return (struct mt_frame){
+	    .function = function,
+	    .return_site = frame->return_site,
+	    .flags = frame->flags & (MT_FRAME_HANDLER | MT_FRAME_ENTRY | MT_FRAME_FIBER),
+	};
+}
+
+static bool is_called_stub(const struct mt_frame *frame)
+{
+	return (frame->flags & (MT_FRAME_HIDDEN | MT_FRAME_JUMPED)) == MT_FRAME_HIDDEN;
+}
+
+bool mt_cs_replace_again(struct mt_callstack *cs, uint64_t to)
+{
+	struct mt_frame *top = mt_cs_top(cs);
+	const struct mt_cs_call *known = mt_cs_call_place(cs, cs->hidden_site, to);
+
+	if (!is_called_stub(top) || known->number == MT_LOG_SLICES_NONE ||
+	    !mt_cs_call_is(cs, known, cs->hidden_site, to))
+		return false;
+	*top = replaced(top, known->function);
+	mt_segment_log_begin_again(&cs->base.log, cs->time_ns, cs->base.estimated, known->number);
+	return true;
+}
+
 /* A stub's jump, and that of the resolver behind it, complete the call that led there. */
 void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, uint64_t from,
 		   uint64_t to)
@@ -133,14 +170,15 @@ void mt_cs_replace(struct mt_callstack *cs, const struct mt_function *function, 
 	} else {
 		entry.slice_flags = MT_SLICE_TAIL_CALL;
 	}
+	const bool by_stub = is_called_stub(top) && to == function->start;
+
 	end_slices(cs, top, 0);
-	*top = (struct mt_frame){
-	    .function = function,
-	    .return_site = top->return_site,
-	    .flags = top->flags & (MT_FRAME_HANDLER | MT_FRAME_ENTRY | MT_FRAME_FIBER),
-	};
+	*top = replaced(top, function);
 	if (function->kind != MT_FUNCTION_PLT) {
-		begin_call(cs, &entry);
+		uint32_t number = begin_call(cs, &entry);
+
+		if (by_stub && number != MT_LOG_SLICES_NONE)
+			mt_cs_keep_call(cs, cs->hidden_site, to, function, number);
 		return;
 	}
 	cs->hidden_site = entry.call_site;
