@@ -182,8 +182,9 @@ static void find_place(const struct mt_pt_source *source, struct mt_pt_code_bloc
 		return;
 	block->place = start;
 	block->place_size = end - start < UINT32_MAX ? (uint32_t)(end - start) : UINT32_MAX;
-	block->stays = mt_pt_code_end(block) - start < block->place_size &&
-		       block->target - start < block->place_size;
+	block->is_silent = block->class == MT_INSN_BRANCH &&
+			   mt_pt_code_end(block) - start < block->place_size &&
+			   block->target - start < block->place_size;
 }
 
 struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)

@@ -26,9 +26,9 @@ struct mt_pt_code_block {
 	uint32_t place_size;                            /* at most */
 	uint16_t end;                                   /* the last instruction, from ip */
 	uint16_t instructions;
-	uint8_t class; /* enum mt_insn_class of the last one; OTHER: the block was cut */
-	uint8_t kind;  /* enum mt_event_kind of the last one's event */
-	bool stays;    /* its direct branch does not leave the place */
+	uint8_t class;  /* enum mt_insn_class of the last one; OTHER: the block was cut */
+	uint8_t kind;   /* enum mt_event_kind of the last one's event */
+	bool is_silent; /* it ends with a conditional branch that does not leave the place */
 };
 
 /* The blocks of one image in one mode: open addressing by address, at most half full. */

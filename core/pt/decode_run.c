@@ -16,8 +16,9 @@ struct run {
 	uint64_t tnt; /* as the query has it */
 	uint32_t left;
 
-	/* Events: where the next one goes, and its time. */
+	/* Events: where the next one goes, as long as there is room, and its time. */
 	struct mt_event *event;
+	const struct mt_event *last;
 	uint64_t time_ns;
 	uint64_t now;   /* the TSC by the last answer */
 	bool is_fresh;  /* ... which is later than the last event's */
@@ -26,14 +27,11 @@ struct run {
 
 	uint64_t place; /* as in the flow */
 	uint32_t place_size;
+	const struct mt_pt_code_block *skipped; /* whose jump was no event; NULL: as in the flow */
+	uint8_t skipped_flags;
 
 	uint64_t blocks, instructions; /* run over */
 };
-
-static ALWAYS_INLINE bool has_room(const struct run *run)
-{
-	return run->event + MT_PT_STEP_EVENTS <= run->flow->events + run->flow->capacity;
-}
 
 /* ---- time ---- */
 
@@ -64,12 +62,13 @@ static ALWAYS_INLINE void put(struct run *run, uint8_t kind, uint8_t flags, uint
 	    .time_ns = run->time_ns, .from = from, .to = to, .kind = kind, .flags = flags};
 }
 
-static ALWAYS_INLINE void skip(struct run *run, const struct mt_pt_code_block *block, uint64_t to,
-			       uint8_t flags)
+/* The flow knows what was skipped. */
+static inline void tell_skipped(struct mt_pt_flow *flow, const struct mt_pt_code_block *block,
+				uint64_t to, uint8_t flags)
 {
-	run->flow->skipped_from = mt_pt_code_end(block);
-	run->flow->skipped_to = to;
-	run->flow->skipped_flags = flags;
+	flow->skipped_from = mt_pt_code_end(block);
+	flow->skipped_to = to;
+	flow->skipped_flags = flags;
 }
 
 /* Returns where the next event goes. */
@@ -85,10 +84,20 @@ static struct mt_event *put_skipped(const struct mt_pt_flow *flow, struct mt_eve
 	return event;
 }
 
+static ALWAYS_INLINE void settle_skipped(struct run *run)
+{
+	if (run->skipped)
+		tell_skipped(run->flow, run->skipped, run->skipped->target, run->skipped_flags);
+	run->skipped = NULL;
+}
+
 static ALWAYS_INLINE void emit(struct run *run, uint8_t kind, uint64_t from, uint64_t to)
 {
-	if (__builtin_expect(from - run->place >= run->place_size, 0))
+	if (__builtin_expect(from - run->place >= run->place_size, 0)) {
+		settle_skipped(run);
 		run->event = put_skipped(run->flow, run->event, run->time_ns);
+	}
+	run->skipped = NULL;
 	run->flow->skipped_from = 0;
 	run->unsettled = advance(run);
 	put(run, kind, run->unsettled, from, to);
@@ -101,7 +110,8 @@ static ALWAYS_INLINE bool tell_jump(struct run *run, uint64_t to)
 
 	if (from - run->place < run->place_size && to - run->place < run->place_size &&
 	    !(run->unsettled && run->is_fresh)) {
-		skip(run, run->block, to, advance(run));
+		run->skipped = NULL;
+		tell_skipped(run->flow, run->block, to, advance(run));
 		return false;
 	}
 	emit(run, MT_EVENT_JUMP, from, to);
@@ -164,16 +174,16 @@ static ALWAYS_INLINE bool need_bit(struct run *run)
  * were taken, and which one was the last.  Chance has no branch of ours to be wrong about. */
 static ALWAYS_INLINE void run_silent(struct run *run)
 {
-	struct mt_pt_code_block *block = run->block, *next, *last = NULL;
+	struct mt_pt_code_block *block = run->block, *next;
 	const uint64_t place = run->place;
-	uint64_t tnt = run->tnt, bit = 0, instructions = 0;
-	uint32_t left = run->left, taken = 0;
+	uint64_t tnt = run->tnt, bit = 0, taken = 0, instructions = 0;
+	uint32_t left = run->left;
 
-	while (left && block->class == MT_INSN_BRANCH && block->stays && block->place == place &&
+	while (left && block->is_silent && block->place == place &&
 	       (next = block->next[tnt >> 63])) {
 		bit = tnt >> 63;
-		taken += (uint32_t)bit;
-		last = bit ? block : last;
+		taken += bit;
+		run->skipped = bit ? block : run->skipped;
 		instructions += block->instructions;
 		tnt <<= 1;
 		left--;
@@ -182,7 +192,7 @@ static ALWAYS_INLINE void run_silent(struct run *run)
 	if (taken) {
 		const uint8_t first_flags = advance(run);
 
-		skip(run, last, last->target, taken > 1 ? MT_EVENT_TIME_IS_ESTIMATE : first_flags);
+		run->skipped_flags = taken > 1 ? MT_EVENT_TIME_IS_ESTIMATE : first_flags;
 	}
 	run->is_later = !bit;
 	run->blocks += run->left - left;
@@ -197,8 +207,8 @@ static ALWAYS_INLINE bool may_run_silent(const struct run *run)
 {
 	const struct mt_pt_code_block *block = run->block;
 
-	return block->stays && block->place == run->place && block->place_size == run->place_size &&
-	       !(run->unsettled && run->is_fresh);
+	return block->is_silent && block->place == run->place &&
+	       block->place_size == run->place_size && !(run->unsettled && run->is_fresh);
 }
 
 /* ---- ends of blocks ----
@@ -288,8 +298,10 @@ static ALWAYS_INLINE bool run_indirect(struct run *run)
 		emit(run, block->kind, mt_pt_code_end(block), to);
 	}
 	leave_block(run);
-	if (__builtin_expect(!next || next->ip != to, 0))
+	if (__builtin_expect(!next || next->ip != to, 0)) {
+		settle_skipped(run);
 		next = find_next(flow, block, to);
+	}
 	if (next) {
 		arrive(run, next, by_event);
 		return true;
@@ -350,6 +362,7 @@ static inline struct run begin(struct mt_pt_flow *flow)
 	    .tnt = flow->query->tnt,
 	    .left = flow->query->tnt_left,
 	    .event = flow->events + flow->count,
+	    .last = flow->events + flow->capacity - MT_PT_STEP_EVENTS,
 	    .time_ns = flow->time_ns,
 	    .is_later = flow->is_later,
 	    .unsettled = flow->unsettled,
@@ -386,12 +399,13 @@ uint64_t mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
 	struct mt_pt_code_block *at = flow->code.at;
 
-	if (!at || at->ip != flow->ip || flow->muted || flow->has_gap)
+	if (!at || at->ip != flow->ip || flow->muted || flow->has_gap || !mt_pt_flow_has_room(flow))
 		return 0;
 
 	struct run run = begin(flow);
-	while (!run.status && run.blocks < max_blocks && has_room(&run) && run_block(&run))
+	while (!run.status && run.blocks < max_blocks && run.event <= run.last && run_block(&run))
 		;
+	settle_skipped(&run);
 	end(&run);
 	return run.blocks;
 }
