@@ -52,14 +52,9 @@ static void mask_packet(struct walk *walk, const struct mt_pt_packet *packet)
 				  : NULL;
 		return;
 	}
-	switch (packet->kind) {
-	case MT_PT_PAD:
-	case MT_PT_CYC:
-	case MT_PT_MTC:
-	case MT_PT_TSC:
-	case MT_PT_TMA:
-	case MT_PT_CBR:
+	if (mt_pt_packet_is_of_time(packet))
 		return;
+	switch (packet->kind) {
 	case MT_PT_MODE_EXEC:
 		walk->owner = walk->in_psb ? NULL : at;
 		return;

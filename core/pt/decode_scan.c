@@ -96,22 +96,12 @@ static enum mt_pt_deferral deferral_after(const struct mt_pt_scan *scan,
 {
 	if (scan->config->cpu.vendor != pcv_intel)
 		return MT_PT_DEFER_NONE;
-	switch (packet->kind) {
-	case MT_PT_TNT:
-		/* A short one has up to 6 bits, a long one up to 47. */
+	/* A short TNT has up to 6 bits, a long one up to 47. */
+	if (packet->kind == MT_PT_TNT)
 		return packet->count == (packet->size == 1 ? 6 : 47) ? MT_PT_DEFER_FULL
 								     : MT_PT_DEFER_PARTIAL;
-	case MT_PT_TIP:
-	case MT_PT_PAD:
-	case MT_PT_CYC:
-	case MT_PT_MTC:
-	case MT_PT_TSC:
-	case MT_PT_TMA:
-	case MT_PT_CBR:
-		return scan->deferral;
-	default:
-		return MT_PT_DEFER_NONE;
-	}
+	return packet->kind == MT_PT_TIP || mt_pt_packet_is_of_time(packet) ? scan->deferral
+									    : MT_PT_DEFER_NONE;
 }
 
 struct finder {

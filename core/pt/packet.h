@@ -58,6 +58,13 @@ struct mt_pt_packet {
  * off at the end. */
 int mt_pt_packet_decode(const uint8_t *bytes, size_t size, struct mt_pt_packet *out);
 
+/* Of the time, or nothing at all (PAD): control goes on as if it were not there. */
+static inline bool mt_pt_packet_is_of_time(const struct mt_pt_packet *packet)
+{
+	return packet->kind == MT_PT_PAD ||
+	       (packet->kind >= MT_PT_CBR && packet->kind <= MT_PT_CYC);
+}
+
 /* It can be read, and no processor writes it: a CYC of too many bytes, a TMA with reserved bits. */
 bool mt_pt_packet_is_impossible(const struct mt_pt_packet *packet);
 
