@@ -59,13 +59,25 @@ static void call_first(struct mt_callstack *cs, uint64_t from, uint64_t to)
 
 static void call(struct mt_callstack *cs, uint64_t from, uint64_t to)
 {
-	const struct mt_cs_call *known = mt_cs_call_place(cs, from, to);
+	struct mt_cs_call *known = mt_cs_call_place(cs, from, to);
 
-	if (mt_cs_call_is(cs, known, from, to))
+	if (mt_cs_call_is(cs, known, from, to)) {
 		mt_cs_enter_again(cs, known);
-	else
+		mt_cs_arrive_again(cs, known);
+	} else {
 		call_first(cs, from, to);
-	mt_cs_arrive(cs, to);
+		mt_cs_arrive(cs, to);
+	}
+}
+
+static void jump(struct mt_callstack *cs, uint64_t from, uint64_t to)
+{
+	struct mt_cs_call *known = mt_cs_replace_again(cs, to);
+
+	if (known)
+		mt_cs_arrive_again(cs, known);
+	else
+		mt_cs_jump(cs, from, to);
 }
 
 static bool return_as_called(struct mt_callstack *cs, uint64_t to)
@@ -99,10 +111,7 @@ static void flow(struct mt_callstack *cs, const struct mt_event *event)
 			mt_cs_return(cs, event);
 		break;
 	case MT_EVENT_JUMP:
-		if (mt_cs_replace_again(cs, event->to))
-			mt_cs_arrive(cs, event->to);
-		else
-			mt_cs_jump(cs, event->from, event->to);
+		jump(cs, event->from, event->to);
 		break;
 	case MT_EVENT_SYSCALL:
 	case MT_EVENT_INTERRUPT:

@@ -65,9 +65,10 @@ struct mt_cs_call {
 	uint64_t from;
 	uint64_t to;
 	const struct mt_function *function;
-	uint32_t
-	    number; /* of its slice in the log; MT_LOG_SLICES_NONE: it is a stub, which has none */
+	uint32_t number;     /* of its slice in the log; MT_LOG_SLICES_NONE: a stub has none */
 	uint32_t generation; /* of the log's slices, in which that counts */
+	uint32_t
+	    range_size; /* of the callstack's, from `to` on, without inlined calls; 0: not so */
 };
 
 /* A fiber that does not run. */
@@ -140,7 +141,7 @@ static inline void mt_cs_keep_call(struct mt_callstack *cs, uint64_t from, uint6
 				   const struct mt_function *function, uint32_t number)
 {
 	*mt_cs_call_place(cs, from, to) =
-	    (struct mt_cs_call){from, to, function, number, cs->base.log.slices.generation};
+	    (struct mt_cs_call){from, to, function, number, cs->base.log.slices.generation, 0};
 }
 
 static inline bool mt_function_holds(const struct mt_function *function, uint64_t address)
@@ -172,8 +173,8 @@ struct mt_entry {
 uint32_t mt_cs_enter(struct mt_callstack *cs, const struct mt_entry *entry);
 /* The same for one that was entered before, by the same call. */
 void mt_cs_enter_again(struct mt_callstack *cs, const struct mt_cs_call *call);
-/* The stub on top jumped on to where it did before.  False: it did not, or there is none. */
-bool mt_cs_replace_again(struct mt_callstack *cs, uint64_t to);
+/* The stub on top jumped on to where it did before.  NULL: it did not, or there is none. */
+struct mt_cs_call *mt_cs_replace_again(struct mt_callstack *cs, uint64_t to);
 void mt_cs_pop(struct mt_callstack *cs, uint8_t end_flags);
 /* Until COUNT are left.  More than one at once were unwound. */
 void mt_cs_pop_to(struct mt_callstack *cs, size_t count, uint8_t end_flags);
@@ -205,6 +206,8 @@ struct mt_error *mt_cs_open_calls(struct mt_rebuild *rebuild, uint32_t snapshot,
 
 /* inlines.c: control is at ADDRESS now, in the top frame. */
 void mt_cs_arrive(struct mt_callstack *cs, uint64_t address);
+/* The same where a call leads that was made before. */
+void mt_cs_arrive_again(struct mt_callstack *cs, struct mt_cs_call *call);
 /* It ran straight on from ip to ADDRESS. */
 void mt_cs_walk(struct mt_callstack *cs, uint64_t address);
 void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span);

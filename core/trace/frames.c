@@ -142,17 +142,17 @@ static bool is_called_stub(const struct mt_frame *frame)
 	return (frame->flags & (MT_FRAME_HIDDEN | MT_FRAME_JUMPED)) == MT_FRAME_HIDDEN;
 }
 
-bool mt_cs_replace_again(struct mt_callstack *cs, uint64_t to)
+struct mt_cs_call *mt_cs_replace_again(struct mt_callstack *cs, uint64_t to)
 {
 	struct mt_frame *top = mt_cs_top(cs);
-	const struct mt_cs_call *known = mt_cs_call_place(cs, cs->hidden_site, to);
+	struct mt_cs_call *known = mt_cs_call_place(cs, cs->hidden_site, to);
 
 	if (!is_called_stub(top) || known->number == MT_LOG_SLICES_NONE ||
 	    !mt_cs_call_is(cs, known, cs->hidden_site, to))
-		return false;
+		return NULL;
 	*top = replaced(top, known->function);
 	mt_segment_log_begin_again(&cs->base.log, cs->time_ns, cs->base.estimated, known->number);
-	return true;
+	return known;
 }
 
 /* A stub's jump, and that of the resolver behind it, complete the call that led there. */

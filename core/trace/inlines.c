@@ -88,6 +88,19 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address)
 	}
 }
 
+void mt_cs_arrive_again(struct mt_callstack *cs, struct mt_cs_call *call)
+{
+	if (call->range_size) {
+		cs->ip = cs->range_start = call->to;
+		cs->range_size = call->range_size;
+		return;
+	}
+	mt_cs_arrive(cs, call->to);
+	if (cs->range_size && cs->range_size <= UINT32_MAX && cs->range_start == call->to &&
+	    !mt_cs_top(cs)->inlines)
+		call->range_size = (uint32_t)cs->range_size;
+}
+
 void mt_cs_walk(struct mt_callstack *cs, uint64_t address)
 {
 	bool estimated = cs->base.estimated;
