@@ -171,7 +171,7 @@ size_t mt_call_unpacker_next(struct mt_call_unpacker *unpacker, struct mt_event 
 
 		memcpy(&tag, at, sizeof(tag));
 		const uint8_t *field = at + sizeof(tag);
-		at += event_bytes[tag >> CALL_BITS];
+		at += event_bytes[(tag >> CALL_BITS) % sizeof(event_bytes)];
 		const enum mt_perf_call call = tag & ((1 << CALL_BITS) - 1);
 		time_ns += get(&field, tag, TIME);
 		from += unfold(get(&field, tag, FROM));

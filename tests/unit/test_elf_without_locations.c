@@ -56,17 +56,15 @@ static void test_lines_and_inlined_calls_are_the_same(void **state)
 	assert_no_error(mt_objfile_open(SELF, NULL, &options, &less));
 	const uint64_t entry = mt_objfile_entry(whole);
 
-	if (!kind_of_lists(whole)) {
-		print_message("[ SKIPPED ] the test has no lists of locations\n");
-		skip();
-	}
+	if (!kind_of_lists(whole))
+		print_message("the test has no lists of locations\n");
 	for (uint64_t address = entry; address < entry + BYTES; address += 7) {
 		assert_same_source(whole, less, address);
 		assert_same_inlines(whole, less, address);
 	}
 	assert_false(mt_objfile_source_at(less, 0, &source));
-	assert_int_equal(kind_of_lists(whole), SHT_PROGBITS);
-	assert_int_equal(kind_of_lists(less), SHT_NOBITS);
+	assert_int_equal(kind_of_lists(less), kind_of_lists(whole) ? SHT_NOBITS : 0);
+	assert_int_not_equal(kind_of_lists(whole), SHT_NOBITS);
 	mt_objfile_unref(whole);
 	mt_objfile_unref(less);
 }
