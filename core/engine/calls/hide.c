@@ -210,6 +210,10 @@ static struct mt_error *settle_thread(void *context, pid_t lwp)
 		mt_try(target->ops->set_registers(target, lwp, &registers));
 	}
 	mt_try(add_standing(showing, registers.rip));
+	const struct mt_calls_thread *thread =
+	    showing->was_masked ? mt_calls_find_thread(showing->engine, lwp) : NULL;
+	if (thread && thread->quiet_sp == registers.rsp)
+		return NULL;
 	return mt_interrupted_each(target, showing->space->pid, registers.rsp, add_standing,
 				   showing);
 }
@@ -321,8 +325,8 @@ static struct mt_error *hold_near(const struct showing *showing, struct mt_calls
 }
 
 /* Those that need one that stays out do as well. */
-static struct mt_error *hold_patches_at(const struct showing *showing, struct mt_calls_place *place,
-					const bool *pages)
+static struct mt_error *hold_anew(const struct showing *showing, struct mt_calls_place *place,
+				  const bool *pages)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
@@ -338,6 +342,24 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 		if (!place->written[i] && mt_calls_is_on(place, i))
 			mt_calls_patch_hold(place, i);
 	return NULL;
+}
+
+/* From one stop to the next they are mostly the same. */
+static struct mt_error *hold_patches_at(const struct showing *showing, struct mt_calls_place *place,
+					const bool *pages)
+{
+	const bool was_current = place->is_current;
+	const size_t from = place->held_from, size = place->held_end - from;
+	uint8_t *before = malloc(size + 1);
+
+	if (before)
+		memcpy(before, place->held + from, size);
+	struct mt_error *error = hold_anew(showing, place, pages);
+	if (before && !error && place->held_from == from && place->held_end - from == size &&
+	    memcmp(before, place->held + from, size) == 0)
+		place->is_current = was_current;
+	free(before);
+	return error;
 }
 
 static struct mt_error *hold_patches(const struct showing *showing, struct mt_calls_place *place)

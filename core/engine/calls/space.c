@@ -72,6 +72,8 @@ static int copy_into(struct mt_calls_space *space, const struct mt_calls_space *
 			return -1;
 		memcpy(mt_array_last(&space->places)->off, place->off, count);
 		memcpy(mt_array_last(&space->places)->held, place->held, count);
+		mt_array_last(&space->places)->held_from = place->held_from;
+		mt_array_last(&space->places)->held_end = place->held_end;
 		memcpy(mt_array_last(&space->places)->written, place->written,
 		       count * sizeof(bool));
 		mt_array_last(&space->places)->checked = place->checked;

@@ -110,16 +110,17 @@ enum mt_calls_off {
 /* A module in an address space. */
 struct mt_calls_place {
 	struct mt_calls_module *module;
-	bool is_described; /* to unwinders: see mt_calls_describe() */
-	uint64_t entry;    /* in the agent; 0: none */
-	uint8_t *off;      /* by patch: enum mt_calls_off */
-	uint8_t *held;     /* by patch: not 0: nor is it until the next show() */
-	bool *written;     /* by patch: it is in the text */
-	bool is_current;   /* `written` follows from `off` and `held` */
-	uint8_t *shown;    /* see mt_calls_shown_keep(); NULL: not kept */
-	bool checked;      /* patches were left out whose bytes in memory are not the file's */
-	bool another;      /* hardly any are: nothing is patched */
-	bool seen;         /* in the walk over the mappings that goes on */
+	bool is_described;          /* to unwinders: see mt_calls_describe() */
+	uint64_t entry;             /* in the agent; 0: none */
+	uint8_t *off;               /* by patch: enum mt_calls_off */
+	uint8_t *held;              /* by patch: not 0: nor is it until the next show() */
+	size_t held_from, held_end; /* of patches [from, end), at most */
+	bool *written;              /* by patch: it is in the text */
+	bool is_current;            /* `written` follows from `off` and `held` */
+	uint8_t *shown;             /* see mt_calls_shown_keep(); NULL: not kept */
+	bool checked; /* patches were left out whose bytes in memory are not the file's */
+	bool another; /* hardly any are: nothing is patched */
+	bool seen;    /* in the walk over the mappings that goes on */
 };
 
 /* An argument, or a result, that is recorded. */
@@ -420,8 +421,9 @@ struct mt_calls_thread {
 	uint64_t own_stack; /* no coroutine's: a place above all of its frames */
 	uint64_t own_stack_bytes; /* that may be as large */
 	uint64_t pc;              /* at its last stop */
-	bool urged;               /* the signal that a stub has sent it is to come yet */
-	bool heeded;              /* whether it has that blocked was looked at */
+	uint64_t quiet_sp; /* masked: above it no signal handler's frame was found; 0: one was */
+	bool urged;        /* the signal that a stub has sent it is to come yet */
+	bool heeded;       /* whether it has that blocked was looked at */
 	uint64_t held_tsc; /* since when we have it stopped; 0: we have not, or that is not known */
 	uint64_t resumed_tsc, resumed_cpu_ns; /* when it last went on; 0: not known */
 	struct mt_calls_frames frames; /* that were open at its first mark, innermost first */

@@ -91,6 +91,7 @@ struct taking_out {
 	const struct mt_plan *plan;
 	uint8_t *marks;
 	enum mt_calls_off why;
+	size_t from, end; /* of those that were */
 };
 
 static void take_out(void *context, size_t patch)
@@ -101,12 +102,17 @@ static void take_out(void *context, size_t patch)
 		return;
 	taking->marks[patch] = (uint8_t)taking->why;
 	taking->why = MT_CALLS_OFF_NEEDS;
+	if (patch < taking->from)
+		taking->from = patch;
+	if (patch >= taking->end)
+		taking->end = patch + 1;
 	mt_plan_each_dependent(taking->plan, patch, take_out, context);
 }
 
 void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_calls_off why)
 {
-	struct taking_out taking = {place->module->file->plan, place->off, why};
+	struct taking_out taking = {
+	    .plan = place->module->file->plan, .marks = place->off, .why = why};
 
 	place->is_current = false;
 	take_out(&taking, patch);
@@ -114,35 +120,36 @@ void mt_calls_patch_off(struct mt_calls_place *place, size_t patch, enum mt_call
 
 void mt_calls_patch_hold(struct mt_calls_place *place, size_t patch)
 {
-	struct taking_out taking = {place->module->file->plan, place->held, MT_CALLS_OFF_BREAK};
+	struct taking_out taking = {
+	    .plan = place->module->file->plan,
+	    .marks = place->held,
+	    .why = MT_CALLS_OFF_BREAK,
+	    .from = place->held_end ? place->held_from : patch,
+	    .end = place->held_end,
+	};
 
 	place->is_current = false;
 	take_out(&taking, patch);
+	place->held_from = taking.from;
+	place->held_end = taking.end;
 }
 
 size_t mt_calls_next_held(const struct mt_calls_place *place, size_t from)
 {
-	const size_t count = place->module->file->plan->patches.count;
-	uint64_t eight;
-
-	for (; from < count && !place->held[from]; from++) {
-		while (from + sizeof(eight) <= count &&
-		       (memcpy(&eight, place->held + from, sizeof(eight)), !eight))
-			from += sizeof(eight);
-		if (from >= count || place->held[from])
-			break;
-	}
-	return from < count ? from : count;
+	if (from < place->held_from)
+		from = place->held_from;
+	while (from < place->held_end && !place->held[from])
+		from++;
+	return from < place->held_end ? from : place->module->file->plan->patches.count;
 }
 
 void mt_calls_patches_release(struct mt_calls_place *place)
 {
-	const size_t count = place->module->file->plan->patches.count;
-	const size_t first = mt_calls_next_held(place, 0);
-
-	if (first < count)
-		place->is_current = false;
-	memset(place->held + first, 0, count - first);
+	if (!place->held_end)
+		return;
+	place->is_current = false;
+	memset(place->held + place->held_from, 0, place->held_end - place->held_from);
+	place->held_from = place->held_end = 0;
 }
 
 /* So many bytes differ that it is another file's code, or that another tool is at work in it: what

@@ -240,6 +240,7 @@ struct standing {
 	struct mt_calls_space *space;
 	bool in_ours, in_hole;
 	bool is_elsewhere; /* in other code of ours than trampolines */
+	size_t looked;     /* at so many places */
 };
 
 /* Whether it is to be led elsewhere. */
@@ -248,6 +249,7 @@ static struct mt_error *look(void *context, uint64_t pc)
 	struct standing *standing = context;
 	const struct mt_calls_place *place = mt_calls_place_at(standing->space, pc);
 
+	standing->looked++;
 	standing->in_hole |= place && mt_calls_patch_of_hole(place, pc) >= 0;
 	standing->in_ours |= mt_calls_is_ours(standing->space, pc);
 	return NULL;
@@ -288,13 +290,38 @@ static uint64_t place_of(const struct standing *standing, const struct user_regs
 									       : registers->rip;
 }
 
-/* Calls FOUND for where threads stand, or will when a signal handler returns. */
-static struct mt_error *each_standing(struct standing *standing,
-				      struct mt_error *(*found)(void *context, uint64_t pc))
+/* Where the thread stands, and where it will when its signal handlers return.  Looks for these
+ * once. */
+static struct mt_error *look_at(struct standing *standing, struct mt_calls_thread *thread,
+				const struct user_regs_struct *registers)
+{
+	mt_try(look(standing, place_of(standing, registers)));
+	const size_t before = standing->looked;
+	mt_try(mt_interrupted_each(standing->engine->target, standing->space->pid, registers->rsp,
+				   look, standing));
+	if (standing->looked == before)
+		thread->quiet_sp = registers->rsp;
+	return NULL;
+}
+
+static struct mt_error *hold_patches_of(struct standing *standing, struct mt_calls_thread *thread,
+					const struct user_regs_struct *registers)
+{
+	mt_try(hold_patch_of(standing, place_of(standing, registers)));
+	if (thread->quiet_sp == registers->rsp)
+		return NULL;
+	return mt_interrupted_each(standing->engine->target, standing->space->pid, registers->rsp,
+				   hold_patch_of, standing);
+}
+
+static struct mt_error *
+each_standing(struct standing *standing,
+	      struct mt_error *(*found)(struct standing *standing, struct mt_calls_thread *thread,
+					const struct user_regs_struct *registers))
 {
 	struct mt_target *target = standing->engine->target;
 
-	for (const struct mt_calls_thread *thread = standing->engine->threads; thread;
+	for (struct mt_calls_thread *thread = standing->engine->threads; thread;
 	     thread = thread->hh.next) {
 		struct user_regs_struct registers;
 
@@ -304,11 +331,8 @@ static struct mt_error *each_standing(struct standing *standing,
 		    target->ops->get_registers(target, thread->lwp, &registers);
 		const bool is_there = !error;
 		mt_error_destroy(error); /* it ended */
-		if (!is_there)
-			continue;
-		mt_try(found(standing, place_of(standing, &registers)));
-		mt_try(mt_interrupted_each(target, standing->space->pid, registers.rsp, found,
-					   standing));
+		if (is_there)
+			mt_try(found(standing, thread, &registers));
 	}
 	return NULL;
 }
@@ -343,12 +367,14 @@ struct mt_error *mt_calls_mask(struct mt_calls_engine *engine, struct mt_calls_s
 	*is_aside = false;
 	if (!may_mask(engine, space))
 		return NULL;
-	mt_try(each_standing(&standing, look));
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
+		thread->quiet_sp = 0;
+	mt_try(each_standing(&standing, look_at));
 	*is_aside = !standing.in_ours && !standing.in_hole;
 	if (standing.in_hole)
 		mt_try(mt_calls_leave_holes(engine, space));
 	if (!*is_aside)
-		mt_try(each_standing(&standing, hold_patch_of));
+		mt_try(each_standing(&standing, hold_patches_of));
 	space->masked = !standing.is_elsewhere;
 	mt_array_each (place, &space->places)
 		if (space->masked)
