@@ -342,16 +342,25 @@ static char read_state(pid_t lwp, unsigned *flags)
 	return state;
 }
 
+/* Opening takes several times as long as reading, and mostly it is the same thread's again.  It is
+ * that thread's whatever becomes of its number. */
 uint64_t mt_proc_cpu_ns(pid_t lwp)
 {
+	static _Thread_local struct {
+		pid_t lwp;
+		int fd; /* of no LWP: not open */
+	} last;
 	char path[64], text[64];
+	ssize_t size = last.lwp == lwp ? pread(last.fd, text, sizeof(text) - 1, 0) : 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", lwp);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
+	if (size <= 0) {
+		if (last.lwp)
+			close(last.fd);
+		snprintf(path, sizeof(path), "/proc/%d/schedstat", lwp);
+		last.fd = open(path, O_RDONLY | O_CLOEXEC);
+		last.lwp = last.fd < 0 ? 0 : lwp;
+		size = last.lwp ? pread(last.fd, text, sizeof(text) - 1, 0) : 0;
+	}
 	text[size > 0 ? size : 0] = 0;
 	return strtoull(text, NULL, 10);
 }
