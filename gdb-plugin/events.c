@@ -151,6 +151,25 @@ static struct mt_error *on_breakpoint(PyObject *event)
 	return NULL;
 }
 
+/* So it is told of one that was hit, which is where it was. */
+static struct mt_error *on_breakpoint_modified(PyObject *event)
+{
+	static struct state {
+		long long number, hits, enabled;
+	} kept[64];
+	const struct state now = {mt_py_number(event, "number", 0),
+				  mt_py_number(event, "hit_count", 0),
+				  mt_py_number(event, "enabled", 0)};
+	struct state *last =
+	    &kept[(unsigned long long)now.number % (sizeof(kept) / sizeof(kept[0]))];
+	const bool is_hit =
+	    now.number == last->number && now.hits != last->hits && now.enabled == last->enabled;
+
+	*last = now;
+	PyErr_Clear();
+	return is_hit ? NULL : on_breakpoint(event);
+}
+
 static struct mt_error *on_prompt(PyObject *event)
 {
 	(void)event;
@@ -180,7 +199,7 @@ static struct event {
     {"new_objfile", on_new_objfile, false},
     {"clear_objfiles", on_breakpoint, false},
     {"breakpoint_created", on_breakpoint, false},
-    {"breakpoint_modified", on_breakpoint, false},
+    {"breakpoint_modified", on_breakpoint_modified, false},
     {"breakpoint_deleted", on_breakpoint, false},
     {"exited", on_exited, false},
     {"inferior_deleted", on_inferior_deleted, false},

@@ -82,7 +82,7 @@ static struct mt_error *on_finish(void)
 static struct mt_error *on_continue(void)
 {
 	mt_try(mt_inferiors_continue());
-	return expect(MT_RESUMPTION_FREE);
+	return expect(MT_RESUMPTION_CONTINUE);
 }
 
 static struct mt_error *on_detach(void)

@@ -55,9 +55,7 @@ static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool f
 	live->state = MT_LIVE_HIDDEN;
 	live->has_news = true;
 	inferior->forked = false;
-	mt_gdb_target_keep_open(live->target, true);
 	struct mt_error *error = mt_pristine_show(live, selected, followed);
-	mt_gdb_target_keep_open(live->target, false);
 	mt_gdb_target_goes_on(live->target);
 	mt_try(error);
 	if (!selected || followed)
@@ -238,7 +236,7 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 {
 	siginfo_t info = {0};
 
-	if (ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) || info.si_signo == SIGTRAP ||
+	if (!mt_reads_get_signal(lwp, &info) || info.si_signo == SIGTRAP ||
 	    info.si_signo == SIGSTOP || info.si_signo == 0)
 		return NULL;
 	struct mt_stop stop = {.kind = MT_STOP_SIGNAL,
@@ -275,11 +273,9 @@ struct mt_error *mt_inferiors_stopped(pid_t lwp)
 		if (one->live.state < MT_LIVE_SHOWN && !one->hidden_early)
 			continue;
 		one->hidden_early = false;
-		mt_gdb_target_keep_open(one->live.target, true);
 		struct mt_error *failed = mt_live_hide(&one->live);
 		if (!failed && lends_memory(one))
 			failed = mt_session_unmask(one->live.session, one->live.pid);
-		mt_gdb_target_keep_open(one->live.target, false);
 		mt_error_destroy(mt_gdb_target_flush_kept(one->live.target, may_be_kept));
 		if (!mt_live_is_recording(&one->live))
 			mt_inferior_end(one);

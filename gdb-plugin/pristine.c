@@ -15,6 +15,7 @@
 #include "gdb.h"
 #include "inferior.h"
 #include "process/proc.h"
+#include "reads.h"
 #include "trigger.h"
 
 #include <signal.h>
@@ -34,11 +35,16 @@ struct noted {
 	uint64_t pc, stack;
 };
 
+struct code {
+	uint64_t start, end;
+};
+
 /* The whole stack at the last `next`, behind which came no other resumption: the frames of then
  * that are still there have those behind them that they had. */
 static struct {
 	pid_t lwp; /* of which thread; 0: of none */
 	MT_ARRAY(struct noted) frames;
+	struct code function; /* of the innermost; empty: it was not looked for, or is not known */
 } noted;
 
 static struct mt_error *look_at(PyObject *frame, struct noted *out)
@@ -65,10 +71,103 @@ static size_t find_in_former(const struct noted *frames, size_t count)
 	return 0;
 }
 
-/* Unwinding all of a deep stack takes many times as long as GDB's own step. */
+/* The innermost function of PC; empty: GDB knows of none. */
+static struct code function_at(uint64_t pc)
+{
+	PyObject *block = mt_py_call_gdb("block_for_pc", "(K)", (unsigned long long)pc);
+	struct code code = {0};
+
+	while (block && block != Py_None && !code.end) {
+		mt_auto(mt_py) PyObject *function = mt_py_get(block, "function");
+
+		if (function && function != Py_None)
+			code = (struct code){(uint64_t)mt_py_number(block, "start", 0),
+					     (uint64_t)mt_py_number(block, "end", 0)};
+		PyObject *outer = mt_py_get(block, "superblock");
+		Py_DECREF(block);
+		block = outer;
+	}
+	Py_XDECREF(block);
+	PyErr_Clear();
+	return code;
+}
+
+static bool is_in(uint64_t address, const struct code *code)
+{
+	return address >= code->start && address < code->end;
+}
+
+/* Below the stack pointer of a caller is where its callee returns to. */
+static bool returns_to(const struct mt_inferior *inferior, const struct noted *frame)
+{
+	struct mt_target *target = inferior->live.target;
+	uint64_t there;
+
+	return target->ops->read(target, inferior->live.pid, frame->stack - sizeof(there), &there,
+				 sizeof(there)) == sizeof(there) &&
+	       there == frame->pc;
+}
+
+/* The two callers next to the former stack's frame INDEX are what they were. */
+static bool has_callers(const struct mt_inferior *inferior, size_t index)
+{
+	const struct noted *frames = noted.frames.items;
+	size_t callers = 0;
+
+	for (size_t i = index + 1; i < noted.frames.count && callers < 2; i++) {
+		if (frames[i].stack == frames[i - 1].stack)
+			continue; /* inlined */
+		if (!returns_to(inferior, &frames[i]))
+			return false;
+		callers++;
+	}
+	return true;
+}
+
+/* A thread that is where it was at the last `next`, or has returned from there, has the stack of
+ * then, from that frame on. */
+static bool is_in_former(pid_t lwp)
+{
+	const struct mt_inferior *inferior = mt_inferior_selected();
+	struct user_regs_struct registers;
+	size_t index = 0;
+
+	if (!inferior || !inferior->live.target || !lwp || lwp != noted.lwp ||
+	    !mt_reads_get_registers(lwp, &registers))
+		return false;
+	while (index < noted.frames.count && noted.frames.items[index].stack != registers.rsp)
+		index++;
+	if (index == noted.frames.count || !has_callers(inferior, index))
+		return false;
+	if (index || !noted.function.end)
+		noted.function = function_at(noted.frames.items[index].pc);
+	if (!is_in(registers.rip, &noted.function))
+		return false;
+	noted.frames.count -= index;
+	memmove(noted.frames.items, &noted.frames.items[index],
+		noted.frames.count * sizeof(*noted.frames.items));
+	noted.frames.items[0].pc = registers.rip;
+	return true;
+}
+
+static struct mt_error *step_through_noted(void)
+{
+	struct mt_error *error = NULL;
+
+	/* A call may be its function's last instruction. */
+	for (size_t i = 0; !error && i < noted.frames.count; i++)
+		error = mt_live_add_function(&stepped, noted.frames.items[i].pc - (i > 0));
+	return error;
+}
+
+/* Unwinding all of a deep stack takes many times as long as GDB's own step, and unwinding any of it
+ * a part of that. */
 static struct mt_error *note_stack(void)
 {
 	const pid_t lwp = mt_gdb_lwp();
+
+	if (is_in_former(lwp))
+		return step_through_noted();
 	PyObject *frame = mt_py_call_gdb("newest_frame", "()");
 	MT_ARRAY(struct noted) frames = {0};
 	struct mt_error *error = NULL;
@@ -97,10 +196,8 @@ static struct mt_error *note_stack(void)
 	noted.frames.count = frames.count;
 	noted.frames.capacity = frames.capacity;
 	noted.lwp = error ? 0 : lwp;
-	/* A call may be its function's last instruction. */
-	for (size_t i = 0; !error && i < frames.count; i++)
-		error = mt_live_add_function(&stepped, frames.items[i].pc - (i > 0));
-	return error;
+	noted.function.end = 0;
+	return error ? error : step_through_noted();
 }
 
 /* The selected thread stopped for a signal that it gets when it goes on; GDB keeps SIGINT. */
@@ -109,7 +206,7 @@ static bool will_enter_handler(void)
 	const pid_t lwp = mt_gdb_lwp();
 	siginfo_t info = {0};
 
-	return lwp && !ptrace(PTRACE_GETSIGINFO, lwp, 0, &info) && info.si_signo != SIGTRAP &&
+	return lwp && mt_reads_get_signal(lwp, &info) && info.si_signo != SIGTRAP &&
 	       info.si_signo != SIGINT &&
 	       mt_proc_signal_action(lwp, info.si_signo) == MT_SIGNAL_CAUGHT;
 }
@@ -139,8 +236,13 @@ static struct mt_error *add_all(const struct mt_live_alone *from, struct mt_live
 	return NULL;
 }
 
-/* GDB has no list of all its breakpoints, those for a moment too, but prints one.  `next` and
- * `nexti` bring none that are elsewhere than those that it always has. */
+static bool brings_breakpoints(enum mt_resumption how)
+{
+	return how != MT_RESUMPTION_NEXT && how != MT_RESUMPTION_CONTINUE;
+}
+
+/* GDB has no list of all its breakpoints, those for a moment too, but prints one.  `next`, `nexti`
+ * and `continue` bring none that are elsewhere than those that it always has. */
 static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 {
 	static pid_t told; /* why it is not recorded */
@@ -149,7 +251,7 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 	const unsigned long changes = mt_py_breakpoint_changes();
 	const bool can_change = mt_gdb_debugger()->triggers.count > 0;
 
-	if (expected == MT_RESUMPTION_NEXT && pid == listed_pid && changes == listed_at)
+	if (!brings_breakpoints(expected) && pid == listed_pid && changes == listed_at)
 		return add_all(&listed, alone);
 	listed_pid = 0;
 	mt_auto(mt_str) struct mt_str text = {0};
@@ -224,7 +326,7 @@ static struct mt_error *add_breakpoints(struct mt_live *live, bool is_followed,
 	struct inserted inserted = {live, alone, is_followed};
 
 	mt_try(is_followed ? add_all(&listed, alone) : add_listed(live->pid, alone));
-	if (!is_followed && !mt_gdb_parameter("breakpoint always-inserted"))
+	if (!is_followed && !mt_reads_may_have_breakpoints(live->pid))
 		return NULL;
 	mt_try(mt_session_unmask(live->session, live->pid));
 	return live->target->ops->each_map(live->target, live->pid, add_inserted, &inserted);
@@ -263,7 +365,7 @@ bool mt_pristine_steps(pid_t lwp)
 {
 	struct user_regs_struct registers;
 
-	if (expected != MT_RESUMPTION_NEXT || ptrace(PTRACE_GETREGS, lwp, 0, &registers))
+	if (expected != MT_RESUMPTION_NEXT || !mt_reads_get_registers(lwp, &registers))
 		return false;
 	mt_array_each (place, &listed.places)
 		if (*place == registers.rip)

@@ -7,9 +7,10 @@
 
 /* How the user resumes the program.  GDB's hooks report the ways that matter. */
 enum mt_resumption {
-	MT_RESUMPTION_FREE, /* continue, finish, advance … */
-	MT_RESUMPTION_NEXT, /* the functions on the stack are stepped through */
-	MT_RESUMPTION_STEP, /* and so may be any function */
+	MT_RESUMPTION_FREE,     /* finish, advance … */
+	MT_RESUMPTION_CONTINUE, /* without a breakpoint of its own */
+	MT_RESUMPTION_NEXT,     /* the functions on the stack are stepped through */
+	MT_RESUMPTION_STEP,     /* and so may be any function */
 };
 
 /* Before the command runs. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#define INT3 0xcc
 #define LINE 64 /* LINE_SIZE_POWER of GDB's dcache.c */
 
 static struct {
@@ -28,11 +30,24 @@ static struct {
 	bool has_text;    /* since then it has read some with patches in it */
 	bool are_ours;    /* asked for by us */
 	bool is_barred;   /* GDB has breakpoints in the text */
+	bool is_lost;     /* a breakpoint of GDB's could not be noted */
 	bool has_run;     /* GDB let a thread go on since the programs were shown */
 	pthread_t thread; /* GDB's own: others read files alone */
 	pid_t heard;      /* whose memory was read last */
 	pid_t known;      /* GDB is heard to read its memory */
 } reads;
+
+/* For which GDB asked last, while that thread stands. */
+static struct {
+	struct {
+		pid_t lwp; /* 0: of none */
+		struct user_regs_struct registers;
+	} registers;
+	struct {
+		pid_t lwp;
+		siginfo_t info;
+	} signal;
+} asked;
 
 static pid_t read_process_of(int descriptor)
 {
@@ -50,28 +65,91 @@ static pid_t read_process_of(int descriptor)
 	return sscanf(file, "/proc/%d/mem%n", &pid, &end) == 1 && end == size ? pid : 0;
 }
 
-/* Of which process DESCRIPTOR is the memory; 0: it is another file.  A path takes the kernel many
- * times as long as the file's number, which nothing else has while it is open, or had lately. */
+/* Whose memory the files are that GDB reads and writes again and again: their paths take the kernel
+ * several times as long as a read. */
+static struct memory {
+	int descriptor;
+	pid_t pid; /* 0: GDB closed it */
+} memories[4];
+
+/* GDB's breakpoints in the text, as it was heard to write them. */
+static MT_ARRAY(struct breakpoint {
+	pid_t pid;
+	uint64_t address;
+}) inserted;
+
+/* Of which process DESCRIPTOR is the memory; 0: it is another file. */
 static pid_t process_of(int descriptor)
 {
-	static struct {
-		dev_t device;
-		ino_t inode;
-		pid_t pid;
-	} last;
-	struct stat status;
+	static size_t next;
 
-	if (fstat(descriptor, &status))
-		return 0;
-	if (last.pid && status.st_ino == last.inode && status.st_dev == last.device)
-		return last.pid;
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+		if (memories[i].pid && memories[i].descriptor == descriptor)
+			return memories[i].pid;
 	const pid_t pid = read_process_of(descriptor);
-	if (pid) {
-		last.device = status.st_dev;
-		last.inode = status.st_ino;
-		last.pid = pid;
-	}
+	if (pid)
+		memories[next++ % (sizeof(memories) / sizeof(memories[0]))] =
+		    (struct memory){descriptor, pid};
 	return pid;
+}
+
+int mt_reads_descriptor(pid_t pid)
+{
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+		if (pid && memories[i].pid == pid)
+			return memories[i].descriptor;
+	return -1;
+}
+
+static void forget_breakpoints(pid_t pid)
+{
+	size_t count = 0;
+
+	mt_array_each (one, &inserted)
+		if (one->pid != pid)
+			inserted.items[count++] = *one;
+	inserted.count = count;
+}
+
+/* As it does when the process has another memory, or has ended. */
+static int hear_close(int descriptor)
+{
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
+		if (!memories[i].pid || memories[i].descriptor != descriptor)
+			continue;
+		forget_breakpoints(memories[i].pid);
+		memories[i].pid = 0;
+	}
+	return close(descriptor);
+}
+
+/* Where GDB puts code for its calls, with a breakpoint's byte in it. */
+static bool is_near_stack(uint64_t address)
+{
+	const uint64_t near = 1 << 20;
+
+	return asked.registers.lwp && address - (asked.registers.registers.rsp - near) < 2 * near;
+}
+
+/* GDB wrote this BYTE. */
+static void note_breakpoint(pid_t pid, uint64_t address, uint8_t byte)
+{
+	size_t i = 0;
+
+	while (i < inserted.count &&
+	       (inserted.items[i].pid != pid || inserted.items[i].address != address))
+		i++;
+	if (byte == INT3 && i == inserted.count)
+		reads.is_lost |= mt_array_push(&inserted, ((struct breakpoint){pid, address})) != 0;
+	else if (byte != INT3 && i < inserted.count)
+		inserted.items[i] = inserted.items[--inserted.count];
+}
+
+/* Of it that is recorded. */
+static bool is_text(const struct mt_inferior *inferior, uint64_t address)
+{
+	return inferior && inferior->live.session &&
+	       mt_session_original(inferior->live.session, inferior->live.pid, address, NULL, 1);
 }
 
 /* The recorded one whose memory it is; NULL: none, or we ask ourselves. */
@@ -104,6 +182,12 @@ static bool is_line(size_t size, off64_t at)
 	return size == LINE && at % LINE == 0;
 }
 
+/* Of one whose lines the user has made larger or smaller. */
+static bool may_be_line(size_t size, off64_t at)
+{
+	return (size & (size - 1)) == 0 && at % (off64_t)size == 0;
+}
+
 /* For people, whatever its threads do while GDB handles an event. */
 static bool stands(const struct mt_inferior *inferior)
 {
@@ -134,61 +218,66 @@ static bool may_be_for_breakpoint(size_t size)
 	return may_be;
 }
 
+/* Without our patches. */
+static ssize_t read_original(const struct mt_inferior *inferior, int descriptor, void *bytes,
+			     size_t size, off64_t at)
+{
+	const ssize_t done = pread64(descriptor, bytes, size, at);
+
+	if (done > 0)
+		mt_session_original(inferior->live.session, inferior->live.pid, (uint64_t)at, bytes,
+				    (size_t)done);
+	return done;
+}
+
 /* While nothing is hidden.  Where the program stands all the same, a command failed behind the
  * event that told that it goes on, and nobody looked at it since: maybe after threads had run. */
-static ssize_t hear_running(struct mt_inferior *inferior, int descriptor, void *bytes, ssize_t done,
+static ssize_t read_running(struct mt_inferior *inferior, int descriptor, void *bytes, size_t size,
 			    off64_t at)
 {
-	struct mt_session *session = inferior->live.session;
-	const pid_t pid = inferior->live.pid;
-	const size_t size = (size_t)done;
+	const struct mt_live *live = &inferior->live;
 
-	if (!mt_session_original(session, pid, (uint64_t)at, NULL, size))
-		return done;
-	if (!reads.has_run && inferior->live.state >= MT_LIVE_SHOWN && stands(inferior)) {
+	if (!mt_session_original(live->session, live->pid, (uint64_t)at, NULL, size))
+		return pread64(descriptor, bytes, size, at);
+	if (!reads.has_run && live->state >= MT_LIVE_SHOWN && stands(inferior)) {
 		hide(inferior);
 		return pread64(descriptor, bytes, size, at);
 	}
 	if (is_line(size, at) ||
-	    (reads.has_run && !may_be_for_breakpoint(size) && stands(inferior))) {
-		mt_session_original(session, pid, (uint64_t)at, bytes, size);
-		return done;
-	}
-	if (done > 1) {
-		reads.has_text = true;
-		return done;
-	}
+	    (reads.has_run && stands(inferior) && !may_be_for_breakpoint(size)))
+		return read_original(inferior, descriptor, bytes, size, at);
 	/* What a breakpoint covers is what is there. */
-	give_way(inferior, (uint64_t)at);
-	return pread64(descriptor, bytes, 1, at);
+	if (size == 1)
+		give_way(inferior, (uint64_t)at);
+	else
+		reads.has_text |= may_be_line(size, at);
+	return pread64(descriptor, bytes, size, at);
 }
 
 static ssize_t hear_read(int descriptor, void *bytes, size_t size, off64_t at)
 {
-	ssize_t done = pread64(descriptor, bytes, size, at);
-	const int errnum = errno;
-	struct mt_inferior *inferior = done > 0 ? inferior_of(descriptor) : NULL;
+	struct mt_inferior *inferior = inferior_of(descriptor);
 
-	if (inferior && reads.is_on)
-		mt_session_original(inferior->live.session, inferior->live.pid, (uint64_t)at, bytes,
-				    (size_t)done);
-	else if (inferior)
-		done = hear_running(inferior, descriptor, bytes, done, at);
-	errno = errnum;
-	return done;
+	if (!inferior)
+		return pread64(descriptor, bytes, size, at);
+	return reads.is_on ? read_original(inferior, descriptor, bytes, size, at)
+			   : read_running(inferior, descriptor, bytes, size, at);
 }
 
 static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_t at)
 {
-	const struct mt_inferior *inferior = reads.is_on ? inferior_of(descriptor) : NULL;
+	const struct mt_inferior *inferior = inferior_of(descriptor);
 
-	if (inferior) {
+	if (inferior && reads.is_on) {
 		const PyGILState_STATE state = PyGILState_Ensure();
 
 		mt_error_destroy(mt_session_unmask(inferior->live.session, inferior->live.pid));
 		PyGILState_Release(state);
 	}
-	return pwrite64(descriptor, bytes, size, at);
+	const ssize_t done = pwrite64(descriptor, bytes, size, at);
+	if (inferior && done == 1 && !is_near_stack((uint64_t)at))
+		note_breakpoint(inferior->live.pid, (uint64_t)at, *(const uint8_t *)bytes);
+	return done;
 }
 
 /* GDB steps a thread, as it does where it does not let it run over a call. */
@@ -213,17 +302,63 @@ static bool lets_run(enum __ptrace_request request)
 	return request == PTRACE_CONT || request == PTRACE_SINGLESTEP || request == PTRACE_SYSCALL;
 }
 
+/* Neither lets it go on nor changes anything of it. */
+static bool only_asks(enum __ptrace_request request)
+{
+	return request == PTRACE_PEEKUSER || request == PTRACE_GETSIGINFO ||
+	       request == PTRACE_GETREGS || request == PTRACE_GETFPREGS ||
+	       request == PTRACE_GETREGSET;
+}
+
+static void keep_answer(enum __ptrace_request request, pid_t lwp, const void *data)
+{
+	if (request == PTRACE_GETREGS) {
+		asked.registers.lwp = lwp;
+		memcpy(&asked.registers.registers, data, sizeof(asked.registers.registers));
+	} else if (request == PTRACE_GETSIGINFO) {
+		asked.signal.lwp = lwp;
+		memcpy(&asked.signal.info, data, sizeof(asked.signal.info));
+	}
+}
+
 static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address, void *data)
 {
+	const bool is_own = pthread_equal(pthread_self(), reads.thread);
 	const int errnum = errno;
 
-	if (pthread_equal(pthread_self(), reads.thread)) {
+	if (is_own) {
 		reads.has_run |= lets_run(request);
 		if (request == PTRACE_SINGLESTEP && !reads.is_on)
 			hear_step(lwp);
 	}
+	if (!is_own || !only_asks(request))
+		mt_reads_forget_thread();
 	errno = errnum;
-	return ptrace(request, lwp, address, data);
+	const long result = ptrace(request, lwp, address, data);
+	if (is_own && result == 0)
+		keep_answer(request, lwp, data);
+	return result;
+}
+
+bool mt_reads_get_registers(pid_t lwp, struct user_regs_struct *registers)
+{
+	if (lwp != asked.registers.lwp)
+		return ptrace(PTRACE_GETREGS, lwp, 0, registers) == 0;
+	*registers = asked.registers.registers;
+	return true;
+}
+
+bool mt_reads_get_signal(pid_t lwp, siginfo_t *info)
+{
+	if (lwp != asked.signal.lwp)
+		return ptrace(PTRACE_GETSIGINFO, lwp, 0, info) == 0;
+	*info = asked.signal.info;
+	return true;
+}
+
+void mt_reads_forget_thread(void)
+{
+	asked.registers.lwp = asked.signal.lwp = 0;
 }
 
 /* The tables of relocations of GDB's program. */
@@ -317,6 +452,8 @@ static void place_in(const struct dl_phdr_info *info, const struct tables *table
 				function = (void *)hear_write;
 			else if (strcmp(name, "ptrace") == 0)
 				function = (void *)hear_ptrace;
+			else if (strcmp(name, "close") == 0)
+				function = (void *)hear_close;
 			if (function)
 				put(at, function, is_in(info, PT_GNU_RELRO, at));
 		}
@@ -347,7 +484,7 @@ static bool is_heard(pid_t pid)
 	const pid_t lwp = mt_gdb_lwp();
 	struct user_regs_struct registers;
 
-	if (pid != mt_gdb_pid() || !lwp || ptrace(PTRACE_GETREGS, lwp, 0, &registers))
+	if (pid != mt_gdb_pid() || !lwp || !mt_reads_get_registers(lwp, &registers))
 		return false;
 	reads.heard = 0;
 	mt_auto(mt_py) PyObject *byte = mt_gdb_read_memory(registers.rip, 1);
@@ -366,8 +503,7 @@ void mt_reads_hear(void)
 
 bool mt_reads_begin(pid_t pid)
 {
-	/* With that its breakpoints are in the text all the time. */
-	if (reads.is_barred || mt_gdb_parameter("breakpoint always-inserted"))
+	if (reads.is_barred || mt_reads_may_have_breakpoints(pid))
 		return false;
 	mt_reads_hear();
 	const bool was_on = reads.is_on;
@@ -389,6 +525,18 @@ PyObject *mt_reads_beneath(uint64_t address, size_t size)
 	PyObject *bytes = mt_gdb_read_memory(address, size);
 	reads.are_ours = were_ours;
 	return bytes;
+}
+
+bool mt_reads_may_have_breakpoints(pid_t pid)
+{
+	/* One that was not heard all the time. */
+	if (pid != reads.known || reads.is_lost)
+		return mt_gdb_parameter("breakpoint always-inserted");
+	const struct mt_inferior *inferior = mt_inferior_find(pid);
+	mt_array_each (one, &inserted)
+		if (one->pid == pid && is_text(inferior, one->address))
+			return true;
+	return false;
 }
 
 void mt_reads_bar(bool on)

@@ -11,9 +11,11 @@
 
 #include "py.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 /* From now on breakpoints that GDB puts into a recorded program that runs get their place
  * (core/engine/calls/give_way.c), and so do
@@ -22,6 +24,9 @@ void mt_reads_hear(void);
 /* From now on what GDB reads of the recorded inferiors is what would be there without us.  False:
  * not of PID. */
 bool mt_reads_begin(pid_t pid);
+/* Whether GDB has breakpoints in the text of a program that stands for people, as it does with
+ * `breakpoint always-inserted`. */
+bool mt_reads_may_have_breakpoints(pid_t pid);
 /* While it is ON they do not begin, as GDB has breakpoints in the text. */
 void mt_reads_bar(bool on);
 /* A program is about to be shown, and GDB has let none of its threads go on yet. */
@@ -30,6 +35,14 @@ void mt_reads_nothing_ran(void);
 void mt_reads_end(void);
 /* What is there, but for GDB's breakpoints; as mt_gdb_read_memory(). */
 PyObject *mt_reads_beneath(uint64_t address, size_t size);
+/* GDB's own of the process's memory, where it has one and was heard to use it last; else -1. */
+int mt_reads_descriptor(pid_t pid);
+/* Of a thread that stands still: as GDB asked for them last, if nothing has changed them since.
+ * False: it does not. */
+bool mt_reads_get_registers(pid_t lwp, struct user_regs_struct *registers);
+bool mt_reads_get_signal(pid_t lwp, siginfo_t *info);
+/* Something of a thread was changed, or will be, by us. */
+void mt_reads_forget_thread(void);
 /* Before it begins again: whether GDB may have read text with patches in it, and may keep that. */
 bool mt_reads_may_be_kept(void);
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -25,8 +26,6 @@ struct gdb_target {
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
 	bool memory_changed;
-	bool keeps_open; /* the file that is written to */
-	int memory;      /* that file; -1: it is not open */
 	mt_gdb_libraries_hook *libraries;
 	void *context; /* the hook's */
 	uint64_t loader_address;
@@ -39,36 +38,33 @@ static struct gdb_target *target_of(struct mt_target *base)
 	return (struct gdb_target *)base;
 }
 
-static int open_memory(pid_t pid, int how)
+/* GDB's own, or one to be closed. */
+static int open_memory(pid_t pid)
 {
+	const int own = mt_reads_descriptor(pid);
 	char path[64];
 
+	if (own >= 0)
+		return own;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	return open(path, how | O_CLOEXEC);
+	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-static void close_memory(struct gdb_target *target)
+static void close_memory(pid_t pid, int descriptor)
 {
-	if (target->memory >= 0)
-		close(target->memory);
-	target->memory = -1;
-}
-
-/* Of another process, as a child that GDB does not know yet, and while it may become another
- * program, it is opened anew. */
-static int open_for(struct gdb_target *target, pid_t pid)
-{
-	if (!target->keeps_open || pid != target->pid)
-		return open_memory(pid, O_RDWR);
-	if (target->memory < 0)
-		target->memory = open_memory(pid, O_RDWR);
-	return target->memory;
+	if (descriptor >= 0 && descriptor != mt_reads_descriptor(pid))
+		close(descriptor);
 }
 
 /* What the program itself may not read is read through the file. */
 static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			  size_t size)
 {
+	const int own = mt_reads_descriptor(pid);
+	if (own >= 0) {
+		const ssize_t got = pread(own, buffer, size, (off_t)address);
+		return got > 0 ? (size_t)got : 0;
+	}
 	struct iovec local = {buffer, size};
 	struct iovec remote = {(void *)(uintptr_t)address,
 			       size}; /* NOLINT(performance-no-int-to-ptr) */
@@ -77,10 +73,10 @@ static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, v
 
 	if (got == size)
 		return size;
-	int fd = open_for(target_of(base), pid);
+	(void)base;
+	int fd = open_memory(pid);
 	done = fd < 0 ? -1 : pread(fd, (char *)buffer + got, size - got, (off_t)(address + got));
-	if (fd >= 0 && fd != target_of(base)->memory)
-		close(fd);
+	close_memory(pid, fd);
 	return done > 0 ? got + (size_t)done : got;
 }
 
@@ -88,23 +84,16 @@ static struct mt_error *write_memory(struct mt_target *base, pid_t pid, uint64_t
 				     const void *bytes, size_t size)
 {
 	struct gdb_target *target = target_of(base);
-	int fd = open_for(target, pid);
+	int fd = open_memory(pid);
 	target->memory_changed = true;
 	ssize_t done = fd < 0 ? -1 : pwrite(fd, bytes, size, (off_t)address);
 	int errnum = done < 0 ? errno : EFAULT;
 
-	if (fd >= 0 && fd != target->memory)
-		close(fd);
+	close_memory(pid, fd);
 	if (done == (ssize_t)size)
 		return NULL;
 	return mt_error_errno(errnum, "cannot write %zu bytes at 0x%llx of process %d", size,
 			      (unsigned long long)address, pid);
-}
-
-void mt_gdb_target_keep_open(struct mt_target *base, bool on)
-{
-	target_of(base)->keeps_open = on;
-	close_memory(target_of(base));
 }
 
 static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
@@ -156,19 +145,26 @@ static struct mt_error *get_registers(struct mt_target *base, pid_t lwp,
 				      struct user_regs_struct *registers)
 {
 	(void)base;
-	return ptrace(PTRACE_GETREGS, lwp, 0, registers) ? gone(lwp) : NULL;
+	return mt_reads_get_registers(lwp, registers) ? NULL : gone(lwp);
+}
+
+/* GDB has copies of them. */
+static void note_change(struct gdb_target *target)
+{
+	target->registers_changed = true;
+	mt_reads_forget_thread();
 }
 
 static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
 				      const struct user_regs_struct *registers)
 {
-	target_of(base)->registers_changed = true;
+	note_change(target_of(base));
 	return ptrace(PTRACE_SETREGS, lwp, 0, registers) ? gone(lwp) : NULL;
 }
 
 static struct mt_error *set_gs_base(struct mt_target *base, pid_t lwp, uint64_t gs_base)
 {
-	target_of(base)->registers_changed = true;
+	note_change(target_of(base));
 	return ptrace(PTRACE_POKEUSER, lwp, offsetof(struct user_regs_struct, gs_base), gs_base)
 		   ? gone(lwp)
 		   : NULL;
@@ -187,6 +183,14 @@ bool mt_gdb_target_stands_still(pid_t lwp)
 	       !errno;
 }
 
+/* The folder of its threads has two links, and one for each of them. */
+static bool is_single(const char *tasks)
+{
+	struct stat status;
+
+	return stat(tasks, &status) == 0 && status.st_nlink == 3;
+}
+
 static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
@@ -197,6 +201,8 @@ static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 
 	(void)base;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if (is_single(path) && mt_gdb_target_stands_still(pid))
+		return found(context, pid);
 	tasks = opendir(path);
 	if (!tasks)
 		return mt_error_new(MT_ERROR_GONE, "process %d is gone", pid);
@@ -225,6 +231,7 @@ static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
 	int status = 0;
 
 	mt_try(mt_ptrace_find_syscall(base, target->pid, &target->syscall_pc));
+	mt_reads_forget_thread();
 	return mt_ptrace_do_syscalls(target->pid, lwp, target->syscall_pc, calls, count, &status);
 }
 
@@ -232,7 +239,7 @@ static struct mt_error *run_to(struct mt_target *base, pid_t lwp, uint64_t goal,
 {
 	int status = 0;
 
-	target_of(base)->registers_changed = true;
+	note_change(target_of(base));
 	return mt_ptrace_run_lwp_to(target_of(base)->pid, lwp, goal, arrived, &status);
 }
 
@@ -374,7 +381,6 @@ void mt_gdb_target_set_pid(struct mt_target *base, pid_t pid)
 static void destroy(struct mt_target *base)
 {
 	remove_loader_break(target_of(base));
-	close_memory(target_of(base));
 	free(base);
 }
 
@@ -404,7 +410,6 @@ struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *co
 	if (!target)
 		return mt_error_no_memory();
 	target->base.ops = &ops;
-	target->memory = -1;
 	target->libraries = libraries;
 	target->context = context;
 	*out = &target->base;

@@ -20,8 +20,6 @@ struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *co
 bool mt_gdb_target_stands_still(pid_t lwp);
 /* The process that is recorded. */
 void mt_gdb_target_set_pid(struct mt_target *target, pid_t pid);
-/* It stands still, and goes on standing until this is ended: its memory may stay open. */
-void mt_gdb_target_keep_open(struct mt_target *target, bool on);
 /* Without its breakpoint until RESTORE, when its inferior is selected again. */
 void mt_gdb_target_withdraw(struct mt_target *target);
 struct mt_error *mt_gdb_target_restore(struct mt_target *target);

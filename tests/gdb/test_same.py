@@ -97,6 +97,20 @@ PLACES = ["break main", "run",
 AFTER = ["continue", "continue", "finish", "until", "continue", "continue", "finish",
          "continue", "delete", "continue"]
 
+# Also while it runs, by what a breakpoint's stop() does.
+NOW_AND_THEN = [
+    "break leaf", "run", "next", "set breakpoint always-inserted on", "break put", "x/8ub leaf", "x/8ub put", "next",
+    "continue", "x/8ub leaf", "set breakpoint always-inserted off", "next", "x/8ub leaf", "continue", "x/8ub put",
+    "python class Toggle(gdb.Breakpoint): stop = lambda self: gdb.execute('set breakpoint always-inserted '"
+    " + ('off' if gdb.parameter('breakpoint always-inserted') else 'on')) or self.hit_count % 2",
+    "python toggle = Toggle('work')", *["continue", "x/8ub work", "next", "x/8ub leaf"] * 4, "delete", "x/8ub work",
+    "x/8ub put", "continue",
+]
+
+# Down and up, so that frames are where others were.
+FRAMES = ["break fib if n < 3", "run", *["next", "next", "bt", "next 2", "continue", "finish", "next", "bt 3"] * 6,
+          "break scale", "disable 1", *["continue", "next", "next 3", "bt", "up", "next"] * 3, "delete", "next 9", "bt"]
+
 WATCHING = ["break work", "run", "next", "watch local"] + 8 * ["continue"]
 
 OTHERS = {
@@ -107,6 +121,8 @@ OTHERS = {
     "no-addresses": ("debugged_watch.c", [], ["set print address off", *PLACES, *AFTER]),
     "always-inserted": ("debugged_watch.c", [],
                         ["set breakpoint always-inserted on", *PLACES, *AFTER]),
+    "always-inserted-now-and-then": ("debugged_watch.c", [], NOW_AND_THEN),
+    "frames": ("gdb_session.c", ["-pthread"], FRAMES),
     "into-a-child": ("debugged_watch.c", [],
                      ["set args quiet", "set follow-fork-mode child", "break main", "run", "next", "next", "next 2",
                       "step", "finish", "continue"]),
