@@ -26,18 +26,19 @@
 static struct {
 	bool is_placed; /* ours are in GDB's table */
 	bool is_on;
-	bool is_sure;     /* so they are since the programs went on, and GDB reads by them */
-	bool has_text;    /* since then it has read some with patches in it */
-	bool are_ours;    /* asked for by us */
-	bool is_barred;   /* GDB has breakpoints in the text */
-	bool is_lost;     /* a breakpoint of GDB's could not be noted */
-	bool has_run;     /* GDB let a thread go on since the programs were shown */
-	pthread_t thread; /* GDB's own: others read files alone */
-	pid_t heard;      /* whose memory was read last */
-	pid_t known;      /* GDB is heard to read its memory */
+	bool is_sure;         /* so they are since the programs went on, and GDB reads by them */
+	bool has_text;        /* since then it has read some with patches in it */
+	bool are_ours;        /* asked for by us */
+	bool is_barred;       /* GDB has breakpoints in the text */
+	bool is_lost;         /* a breakpoint of GDB's could not be noted */
+	bool is_ptrace_heard; /* GDB was heard to ask by it */
+	bool has_run;         /* GDB let a thread go on since the programs were shown */
+	pthread_t thread;     /* GDB's own: others read files alone */
+	pid_t heard;          /* whose memory was read last */
+	pid_t known;          /* GDB is heard to read its memory */
 } reads;
 
-/* For which GDB asked last, while that thread stands. */
+/* For which GDB or we asked last, while that thread stands. */
 static struct {
 	struct {
 		pid_t lwp; /* 0: of none */
@@ -192,7 +193,7 @@ static bool may_be_line(size_t size, off64_t at)
 static bool stands(const struct mt_inferior *inferior)
 {
 	const PyGILState_STATE state = PyGILState_Ensure();
-	const bool is_it = mt_gdb_pid() == inferior->live.pid && mt_gdb_is_standing();
+	const bool is_it = mt_gdb_is_standing() && mt_gdb_pid() == inferior->live.pid;
 
 	PyGILState_Release(state);
 	return is_it;
@@ -312,7 +313,7 @@ static bool only_asks(enum __ptrace_request request)
 
 static void keep_answer(enum __ptrace_request request, pid_t lwp, const void *data)
 {
-	if (request == PTRACE_GETREGS) {
+	if (request == PTRACE_GETREGS || request == PTRACE_SETREGS) {
 		asked.registers.lwp = lwp;
 		memcpy(&asked.registers.registers, data, sizeof(asked.registers.registers));
 	} else if (request == PTRACE_GETSIGINFO) {
@@ -327,11 +328,14 @@ static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address,
 	const int errnum = errno;
 
 	if (is_own) {
+		reads.is_ptrace_heard = true;
 		reads.has_run |= lets_run(request);
 		if (request == PTRACE_SINGLESTEP && !reads.is_on)
 			hear_step(lwp);
 	}
-	if (!is_own || !only_asks(request))
+	if (is_own && request == PTRACE_SETREGS)
+		asked.registers.lwp = 0;
+	else if (!is_own || !only_asks(request))
 		mt_reads_forget_thread();
 	errno = errnum;
 	const long result = ptrace(request, lwp, address, data);
@@ -342,9 +346,14 @@ static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address,
 
 bool mt_reads_get_registers(pid_t lwp, struct user_regs_struct *registers)
 {
-	if (lwp != asked.registers.lwp)
-		return ptrace(PTRACE_GETREGS, lwp, 0, registers) == 0;
-	*registers = asked.registers.registers;
+	if (lwp == asked.registers.lwp) {
+		*registers = asked.registers.registers;
+		return true;
+	}
+	if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
+		return false;
+	if (reads.is_ptrace_heard)
+		keep_answer(PTRACE_GETREGS, lwp, registers);
 	return true;
 }
 

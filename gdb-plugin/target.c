@@ -195,13 +195,14 @@ static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 				    struct mt_error *(*found)(void *context, pid_t lwp),
 				    void *context)
 {
+	struct user_regs_struct registers;
 	struct mt_error *error = NULL;
 	char path[64];
 	DIR *tasks;
 
 	(void)base;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	if (is_single(path) && mt_gdb_target_stands_still(pid))
+	if (is_single(path) && mt_reads_get_registers(pid, &registers))
 		return found(context, pid);
 	tasks = opendir(path);
 	if (!tasks)
