@@ -7,6 +7,7 @@
  * registers are set before the signals are blocked, and put back in the other order. */
 #include "base/clock.h"
 #include "process/inject.h"
+#include "process/proc.h"
 #include "ptrace/lwp.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 #include <sys/wait.h>
 
 #define DIRECTION_FLAG 0x400ull
-#define SPIN_NS        200000u /* as long as some calls take */
+#define SPIN_NS        200000u     /* as long as some calls take */
+#define LOOK_NS        25000000ull /* so often */
 
 struct remote_call {
 	struct mt_ptrace_target *target;
@@ -255,6 +257,7 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 {
 	const struct timespec moment = {.tv_nsec = 50000};
 	const uint64_t begin_ns = mt_clock_monotonic_ns();
+	uint64_t look_ns = LOOK_NS;
 	pid_t lwp = remote->lwp->lwp;
 
 	for (;;) {
@@ -268,6 +271,12 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 			return gone(lwp);
 		if (seems_done(remote, count))
 			return NULL;
+		/* The end of a first thread is not told before the others ended. */
+		if (waited_ns > look_ns) {
+			if (mt_proc_is_exiting(lwp))
+				return gone(lwp);
+			look_ns = waited_ns + LOOK_NS;
+		}
 		if (waited_ns > MT_PTRACE_LONGEST_NS) {
 			remote->process->inside = lwp;
 			return mt_error_new(MT_ERROR_BUSY,

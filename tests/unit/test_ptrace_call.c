@@ -401,6 +401,26 @@ static void test_one_that_does_not_come_back(void **state)
 	target->ops->destroy(target);
 }
 
+/* Killed while it stood still, which nobody told us; its other thread stands until it is waited
+ * for. */
+static void test_of_one_that_was_killed(void **state)
+{
+	const struct mt_injected injected = map_lists();
+	struct mt_target *target = NULL;
+	struct mt_system_call call = {.number = SYS_getpid};
+
+	(void)state;
+	make_pipes();
+	lock(&injected);
+	pid_t child = start();
+	assert_no_error(mt_ptrace_target_create(&target));
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_error(mt_target_call_system(target, child, &call), MT_ERROR_GONE, "thread ");
+	target->ops->destroy(target);
+}
+
 static void call_and_die(const struct mt_injected *injected, pid_t child)
 {
 	static char byte = 'x';
@@ -538,6 +558,7 @@ int main(void)
 	    cmocka_unit_test(test_results_that_are_gone),
 	    cmocka_unit_test(test_killed_within_a_list),
 	    cmocka_unit_test(test_one_that_does_not_come_back),
+	    cmocka_unit_test(test_of_one_that_was_killed),
 	    cmocka_unit_test(test_killed_before_a_call),
 	    cmocka_unit_test(test_way_back),
 	};
