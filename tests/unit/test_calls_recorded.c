@@ -166,10 +166,13 @@ static void parse_all(struct mt_expr **exprs)
 	}
 }
 
-/* From places in a line on that lie STEP bytes apart; something writes at each of some steps. */
+/* From places in a line on that lie STEP bytes apart; something writes at each of some steps, which
+ * are others from place to place. */
 static void check_places(enum mt_ring_stamps stamps, unsigned step, const struct told *told,
 			 bool entry)
 {
+	static unsigned phase;
+
 	for (uint64_t written = RING_BYTES; written < RING_BYTES + MT_RING_LINE_BYTES;
 	     written += step) {
 		int left = STEPS;
@@ -179,7 +182,8 @@ static void check_places(enum mt_ring_stamps stamps, unsigned step, const struct
 			assert_in_range(steps.steps, 10, STEPS);
 			assert_int_equal(outcome, entry);
 			check_ring(stamps, told, entry, left == STEPS || left == (int)steps.steps);
-			left = left == STEPS ? (int)steps.steps : left - 1 - (int)steps.steps / 12;
+			left = left == STEPS ? (int)(steps.steps - phase++ % (1 + steps.steps / 4))
+					     : left - 1 - (int)steps.steps / 4;
 		} while (left >= 0);
 	}
 }
