@@ -184,30 +184,37 @@ def digest(source, command):
     return state.hexdigest()[:16]
 
 
-def build_apart(compiler, source, flags, target):
+def build_apart(compiler, source, flags, target, **options):
     """Compile in a directory of its own, since other processes may make the same program now."""
     target.parent.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent.parent) as folder:
         command = [*compiler, "-o", f"{folder}/{target.name}", str(source), *flags]
-        done = subprocess.run(command, text=True, capture_output=True, check=False)
+        done = subprocess.run(command, text=True, capture_output=True, check=False, **options)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
         target.parent.mkdir(exist_ok=True)
         with contextlib.suppress(FileExistsError):  # another worker's, which may run by now
             os.link(f"{folder}/{target.name}", target)
 
 
+def go_environment():
+    """One cache for all that Go compiles, its own libraries among them."""
+    return {**os.environ, "GOCACHE": str(ROOT / "build" / "fixtures" / "go-cache"), "GOPROXY": "off",
+            "GOFLAGS": "", "GO111MODULE": "off"}
+
+
 @pytest.fixture(scope="session", name="go")
 def build_go():
-    """go("program", "-buildmode=pie", source="languages.go") -> the path of a Go program."""
-    tool = need_tool("go", "golang-go")
-    folder = ROOT / "build" / "fixtures" / "languages"
+    """go("program", "-buildmode=pie", source="languages.go") -> the path of a Go program.
+
+    It is built once, as by compile()."""
 
     def build(name, *flags, source="languages.go"):
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([tool, "build", *flags, "-o", folder / name, FIXTURES / source],
-                       check=True, env={**os.environ, "GOCACHE": str(folder / "go-cache"),
-                                        "GOPROXY": "off", "GOFLAGS": ""})
-        return folder / name
+        source = FIXTURES / source
+        words = [need_tool("go", "golang-go"), "build", *flags]
+        target = ROOT / "build" / "fixtures" / digest(source, words) / name
+        if not target.exists():
+            build_apart(words, source, [], target, env=go_environment())
+        return target
 
     return build
 

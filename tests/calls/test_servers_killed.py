@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from tests import conftest
 from tests.bench import client, servers
 from tests.calls.code import changed
 from tests.conftest import wait_until
@@ -35,19 +34,14 @@ def start_program(program):
 
 
 @pytest.fixture(name="starter")
-def make_starter(need, compile):
+def make_starter(need, compile, go):
     def starter(name):
         if name in C:
             compiler, *flags = C[name]
             need(compiler, "musl-tools" if compiler == "musl-gcc" else compiler)
             return start_program(compile("calls_serves.c", "-O1", "-pthread", *flags, compiler=compiler))
         if name in GO:
-            folder = conftest.ROOT / "build" / "fixtures" / "languages"
-            folder.mkdir(parents=True, exist_ok=True)
-            subprocess.run([need("go", "golang-go"), "build", *GO[name], "-o", folder / f"serves-{name}",
-                            conftest.FIXTURES / "calls_serves.go"], check=True,
-                           env={**os.environ, "GOCACHE": str(folder / "go-cache"), "GOPROXY": "off", "GOFLAGS": ""})
-            return start_program(folder / f"serves-{name}")
+            return start_program(go(f"serves-{name}", *GO[name], source="calls_serves.go"))
         start, tool = servers.PROGRAMS[name]
         if not shutil.which(tool):
             pytest.skip(f"no {tool} here")

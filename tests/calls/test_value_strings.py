@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Strings of the languages' libraries as arguments and results: what the program prints of them
 itself, from its own memory alone."""
-import os
 import re
-import subprocess
 
 import pytest
 
-from tests import conftest
-
-FOLDER = conftest.ROOT / "build" / "fixtures" / "languages"
 LONG = '"0123456789abcdefghijklmnopqrstuv"...'
 MADE = '"' + "x" * 32 + '"...'
 
@@ -133,13 +128,8 @@ def test_rust(compile, record, tmp_path, level):
 
 
 @pytest.mark.parametrize("flags", [[], ["-gcflags=-N -l"]], ids=["-O2", "-O0"])
-def test_go(need, record, run_mtdb, tmp_path, flags):
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    program = FOLDER / ("go-strings" + "-O0" * bool(flags))
-    subprocess.run([need("go", "golang-go"), "build", *flags, "-o", program,
-                    conftest.FIXTURES / "values_strings.go"], check=True,
-                   env={**os.environ, "GOCACHE": str(FOLDER / "go-cache"), "GOPROXY": "off",
-                        "GOFLAGS": ""})
+def test_go(go, record, run_mtdb, tmp_path, flags):
+    program = go("go-strings" + "-O0" * bool(flags), *flags, source="values_strings.go")
     options = [f"--{what}=main.{name}" for name in ("greet", "longer", "half")
                for what in ("args", "returns")]
     done = record(program, *options, "--args=main.swap",

@@ -72,7 +72,7 @@ fn main() {
     assert '::Some("in")' in text
 
 
-def test_go(need, mtdb, tmp_path):
+def test_go(go, mtdb, tmp_path):
     (tmp_path / "shapes.go").write_text("""package main
 
 //go:noinline
@@ -80,9 +80,7 @@ func look(s string, v []int, w []string) int { return len(s) + len(v) + len(w) }
 
 func main() { println(look("hello", []int{1, 2, 3}, []string{"a"})) }
 """)
-    program = tmp_path / "shapes"
-    subprocess.run([need("go"), "build", "-gcflags=all=-N -l", "-o", program, "shapes.go"], check=True, cwd=tmp_path,
-                   env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GO111MODULE": "off"})
+    program = go("shapes", "-gcflags=all=-N -l", source=tmp_path / "shapes.go")
     text = output([mtdb], program, ["break main.look", "run", "info args"])
     assert 's = "hello"\nv = []int = {1, 2, 3}\nw = []string = {"a"}\n' in text
 
@@ -117,12 +115,10 @@ def pairs(line):
     return sorted((int(key), int(value)) for key, value in re.findall(r"\[(\d+)\] = (-?\d+)", line))
 
 
-def test_go_maps(need, mtdb, tmp_path):
+def test_go_maps(go, mtdb, tmp_path):
     """Of each size, also while they grow, and with garbage in them."""
     (tmp_path / "maps.go").write_text(MAPS)
-    program = tmp_path / "maps"
-    subprocess.run([need("go"), "build", "-gcflags=all=-N -l", "-o", program, "maps.go"], check=True, cwd=tmp_path,
-                   env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GO111MODULE": "off"})
+    program = go("maps", "-gcflags=all=-N -l", source=tmp_path / "maps.go")
     begin = ["set print elements 0", "break main.look", "run"]
     text = output([mtdb], program, [*begin, "bt 1", "print none", "print empty", "print words", "print *grown",
                                     *["print m", "continue"] * 59, "print m"])

@@ -5,17 +5,13 @@ import subprocess
 
 import pytest
 
-from conftest import FIXTURES, line_of
+from conftest import line_of
 from tests.calls.hits import hits_in
 
 
 @pytest.fixture(scope="module", name="program")
-def built(need, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("go")
-    program = folder / "debug_go"
-    subprocess.run([need("go"), "build", "-gcflags=all=-N -l", "-o", program, FIXTURES / "debug_go.go"], check=True,
-                   cwd=folder, env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "GO111MODULE": "off"})
-    return program
+def built(go):
+    return go("debug_go", "-gcflags=all=-N -l", source="debug_go.go")
 
 
 def answers(mtdb, program, expressions, start=()):
@@ -96,25 +92,27 @@ def test_arguments(mtdb, program):
     assert re.search(r"e=error\(\*fmt\.wrapError\) 0x[0-9a-f]+[,)]", done.stdout), done.stdout
 
 
-@pytest.mark.parametrize("expression, error", [
-    ("cap(s)", "cap() is not defined for string."),
-    ("cap(m)", "cap() is not defined for map[string]int."),
-    ("len(code)", "len() is not defined for main.Code."),
-    ("len(v", 'A syntax error in expression, near `\'.'),
-    ("v[3]", "index out of range [3] with length 3"),
-    ("v[-1]", "index out of range [-1] with length 3"),
-    ("s[5]", "index out of range [5] with length 5"),
-    ('m["k"]', "The map has no such key."),
-    ('nilMap["a"]', "The map has no such key."),
-    ("n[1.5]", "The subscript is no key of a map[int]string."),
-    ("m[1]", "The subscript is no key of a map[string]int."),
-    ("point.(main.Wide)", "interface conversion: main.Shape is *main.Point, not main.Wide"),
-    ("nilError.(data)", "interface conversion: error is nil, not data"),
-    ("s.(data)", "string is not an interface."),
-    ("wide.(", "A type assertion is x.(T), where T is a type or `data'."),
-])
-def test_errors(mtdb, program, expression, error):
-    assert answers(mtdb, program, [expression])[expression] == error
+ERRORS = {
+    "cap(s)": "cap() is not defined for string.",
+    "cap(m)": "cap() is not defined for map[string]int.",
+    "len(code)": "len() is not defined for main.Code.",
+    "len(v": 'A syntax error in expression, near `\'.',
+    "v[3]": "index out of range [3] with length 3",
+    "v[-1]": "index out of range [-1] with length 3",
+    "s[5]": "index out of range [5] with length 5",
+    'm["k"]': "The map has no such key.",
+    'nilMap["a"]': "The map has no such key.",
+    "n[1.5]": "The subscript is no key of a map[int]string.",
+    "m[1]": "The subscript is no key of a map[string]int.",
+    "point.(main.Wide)": "interface conversion: main.Shape is *main.Point, not main.Wide",
+    "nilError.(data)": "interface conversion: error is nil, not data",
+    "s.(data)": "string is not an interface.",
+    "wide.(": "A type assertion is x.(T), where T is a type or `data'.",
+}
+
+
+def test_errors(mtdb, program):
+    assert answers(mtdb, program, ERRORS) == ERRORS
 
 
 @pytest.mark.parametrize("condition, is_hit", [

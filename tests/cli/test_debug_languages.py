@@ -3,7 +3,6 @@
 in many ways.
 
 GDB takes long to start: programs follow one another in one start."""
-import os
 import pathlib
 import subprocess
 
@@ -82,12 +81,5 @@ def test_rust(compare, compile):
     compare([(program, "places.rs"), (program, "values.rs")])
 
 
-def test_go(compare, need):
-    folder = conftest.ROOT / "build" / "fixtures" / "languages"
-    program = folder / "shapes"
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([need("go", "golang-go"), "build", "-gcflags=-N -l", "-o", program,
-                    conftest.FIXTURES / "debug_shapes.go"], check=True,
-                   env={**os.environ, "GOCACHE": str(folder / "go-cache"), "GOPROXY": "off",
-                        "GOFLAGS": ""})
-    compare([(program, "shapes.go")])
+def test_go(compare, go):
+    compare([(go("shapes", "-gcflags=-N -l", source="debug_shapes.go"), "shapes.go")])

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mtrace.h's files for other languages: what a program says by them is on its timeline, the same as C's
 (test_mtrace_h.py), and it runs the same when nobody records."""
-import os
 import re
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ import subprocess
 import pytest
 
 import fxt
-from conftest import FIXTURES, ROOT
+from conftest import FIXTURES, ROOT, go_environment
 from own_words import ROUNDS, check_numbers, check_spans, expected, marks_of
 
 INCLUDE = ROOT / "include"
@@ -40,9 +39,8 @@ def go(folder, compiler, *flags):
     (folder / "words.go").write_text((FIXTURES / "mtrace_words.go").read_text())
     (folder / "go.mod").write_text("module words\n\ngo 1.16\n\nrequire mtrace v0.0.0\n\n"
                                    "replace mtrace => ./mtrace\n")
-    cache = ROOT / "build" / "fixtures" / "languages" / "go-cache"
     run(compiler, "build", *flags, "-o", folder / "words", ".", cwd=folder,
-        env={**os.environ, "GOCACHE": str(cache), "GOPROXY": "off", "GOFLAGS": "", "CGO_ENABLED": "0"})
+        env={**go_environment(), "GO111MODULE": "on", "CGO_ENABLED": "0"})
     return folder / "words"
 
 
