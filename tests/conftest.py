@@ -172,6 +172,11 @@ def recordings():
     return folder
 
 
+def linked_for(engine):
+    """Flags: what is stepped has its libraries in it, as most steps would be the dynamic loader's."""
+    return ["-static"] if engine == "step" else []
+
+
 def digest(source, command):
     """What a compiled program depends on."""
     state = hashlib.sha256()

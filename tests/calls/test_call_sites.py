@@ -34,7 +34,7 @@ def places(calls, names):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_lines_are_those_that_were_stepped(compile, run_mtdb, tmp_path, level):
-    program = compile("calls_sites.c", level)
+    program = compile("calls_sites.c", level, "-static")
     ours, stepped = ([call for call in calls_of(run_mtdb, program, tmp_path / "calls.json",
                                                 "-e", engine) if call[0] in NAMES]
                      for engine in ("calls", "step"))
@@ -127,10 +127,10 @@ while gdb.selected_inferior().pid:
 
 @pytest.fixture(name="generated")
 def make_generated(need, tmp_path):
-    def make(seed, level):
+    def make(seed, level, *flags):
         source, program = tmp_path / "generated.c", tmp_path / "generated"
         source.write_text(Writer(seed).source())
-        subprocess.run([need("gcc"), "-w", "-g", "-fno-ipa-icf", level, "-o", program, source],
+        subprocess.run([need("gcc"), "-w", "-g", "-fno-ipa-icf", level, *flags, "-o", program, source],
                        check=True)
         return program
     return make
@@ -160,7 +160,7 @@ def check_stepped(run_mtdb, tmp_path, program):
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3", "-Os"])
 @pytest.mark.parametrize("seed", range(3))
 def test_generated_programs_by_single_stepping(generated, run_mtdb, tmp_path, seed, level):
-    assert check_stepped(run_mtdb, tmp_path, generated(seed, level)) > 20
+    assert check_stepped(run_mtdb, tmp_path, generated(seed, level, "-static")) > 20
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])

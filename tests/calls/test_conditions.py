@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import come_along
+from conftest import come_along, linked_for
 from output import chrome
 from tests.calls.code import changed
 from tests.calls.hits import hits_in
@@ -29,7 +29,7 @@ BY_STOPS = "evaluated by mtdb, which takes about 100 us a call"
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
     def record(level, condition, *words, engine="calls", options=()):
-        program = compile("calls_conditions.c", level, "-pthread")
+        program = compile("calls_conditions.c", level, "-pthread", *linked_for(engine))
         done = run_mtdb("run", "--engine", engine, "--size", "16k", *options,
                         "--modules", "calls_conditions", "-t", condition,
                         "-o", tmp_path / "x.json", program, *words)

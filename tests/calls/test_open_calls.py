@@ -7,6 +7,7 @@ import re
 import pytest
 
 import fxt
+from conftest import linked_for
 
 
 @pytest.fixture(name="engine")
@@ -22,7 +23,7 @@ LONG_BY_STEPS = pytest.mark.parametrize(
 @pytest.fixture(name="crash")
 def make_crash(compile, run_mtdb, tmp_path, engine):
     def crash(source, level, *words, options=()):
-        program = compile(source, level, "-pthread")
+        program = compile(source, level, "-pthread", *linked_for(engine))
         return run_mtdb("run", "--engine", engine, *options, "--record", tmp_path / "x.perf",
                         "-o", tmp_path / "x.txt", program, *words)
 

@@ -5,13 +5,14 @@ import subprocess
 import pytest
 
 import fxt
+from conftest import linked_for
 from tests.calls.hits import values_in
 
 
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
     def record(*triggers, engine="calls", level="-O1"):
-        program = compile("calls_printed.c", level)
+        program = compile("calls_printed.c", level, *linked_for(engine))
         return run_mtdb("run", "--engine", engine, "--modules", "calls_printed",
                         "--record", tmp_path / "x.perf", "-o", tmp_path / "x.json",
                         *[word for trigger in triggers for word in ("-t", trigger)], program)

@@ -177,7 +177,7 @@ text:   .ascii "hello\\n"
 
 @pytest.mark.parametrize("engine", ["calls", "step"])
 @pytest.mark.parametrize("by", ["itself", "exec"])
-def test_32_bit(need, run_mtdb, tmp_path, engine, by):
+def test_32_bit(need, compile, run_mtdb, tmp_path, engine, by):
     """It runs on, and a message says why nothing is recorded."""
     program = tmp_path / "small"
     subprocess.run([need("as", "binutils"), "--32", "-o", tmp_path / "small.o"], input=SMALL,
@@ -188,7 +188,9 @@ def test_32_bit(need, run_mtdb, tmp_path, engine, by):
         assert subprocess.run([program], capture_output=True, check=False).returncode == 7
     except OSError:
         pytest.skip("the kernel here runs no 32-bit programs")
-    command = [program] if by == "itself" else ["sh", "-c", f"exec {program}"]
+    (tmp_path / "execs.c").write_text("int execv(const char *, char **);\n"
+                                      "int main(int count, char **words) { return execv(words[1], words + count - 1); }\n")
+    command = [program] if by == "itself" else [compile(tmp_path / "execs.c", "-static"), program]
     done = run_mtdb("run", "-e", engine, "-o", tmp_path / "out.txt", "--", *command)
     assert (done.stdout, done.returncode) == ("hello\n", 7), done.stderr
     assert "runs on untraced: it" in done.stderr and "a 32-bit program" in done.stderr

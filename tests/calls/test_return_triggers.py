@@ -4,13 +4,15 @@ import json
 
 import pytest
 
+from conftest import linked_for
+
 
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
     def record(level, trigger, engine="calls"):
         done = run_mtdb("run", "--engine", engine, "--size", "64k", "--modules", "calls_returns",
                         "-t", trigger, "-o", tmp_path / "x.json",
-                        compile("calls_returns.c", level))
+                        compile("calls_returns.c", level, *linked_for(engine)))
         if done.returncode:
             return done, None
         events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]

@@ -19,7 +19,7 @@ def start_waiter(compile):
 
 
 def test_attach_and_leave(waiter, run_mtdb, tmp_path):
-    for _ in range(20):
+    for _ in range(8):
         done = run_mtdb("attach", "--engine=calls", "--size=16k", "--for=1ms", "-o", tmp_path / "out.fxt", "-p",
                         waiter.pid)
         assert done.returncode == 0, done.stderr

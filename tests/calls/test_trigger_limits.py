@@ -89,7 +89,7 @@ def test_another_engine(compile, run_mtdb, tmp_path):
     source = tmp_path / "limits.cpp"
     source.write_text(SOURCE)
     done = run_mtdb("run", "--engine", "step", "-t", "-ignore 3 -every 4 -max 2 run",
-                    "-o", tmp_path / "x.json", compile(source, "-O1", "-pthread"), "16", "2")
+                    "-o", tmp_path / "x.json", compile(source, "-O1", "-pthread", "-static"), "16", "2")
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     events = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
     assert len([event for event in events

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import fxt
+from conftest import linked_for
 
 LONG = "0123456789abcdefghijklmnopqrstuvwxyzABCDEF"
 STRINGS = ['""', *[f'"{LONG[i:i + 32]}"' + ("..." if len(LONG[i:]) > 32 else "")
@@ -47,7 +48,7 @@ depth(n=0) = 0""".splitlines()
 @pytest.fixture(name="record")
 def make_record(compile, run_mtdb, tmp_path):
     def record(level, *options, threads=0, engine="calls"):
-        program = compile("calls_values.c", level, "-pthread")
+        program = compile("calls_values.c", level, "-pthread", *linked_for(engine))
         return run_mtdb("run", "--engine", engine, "--modules", "calls_values", *options,
                         "--record", tmp_path / "x.perf", "-o", tmp_path / "x.txt", program,
                         str(threads))

@@ -22,7 +22,7 @@ def start_busy(compile):
 def test_it_goes_on(busy, run_mtdb, tmp_path):
     for number in range(ROUNDS):
         text = tmp_path / f"{number}.txt"
-        done = run_mtdb("attach", "--engine", "step", "--for=1s", "-o", text, busy.pid)
+        done = run_mtdb("attach", "--engine", "step", "--for=250ms", "-o", text, busy.pid)
         assert done.returncode == 0, done.stderr
         assert busy.poll() is None
         assert text.read_text().count("\nThread ") + 1 >= THREADS

@@ -68,7 +68,7 @@ def test_formats_are_what_they_say(run_mtdb, recording):
 def test_a_second_opinion(compile, run_mtdb, tmp_path):
     path = tmp_path / "x.perf"
     run_mtdb("run", "--engine=step", "-o", tmp_path / "x.fxt", "--record", path, "--",
-             compile("calls_sequence.c"))
+             compile("truth.c", "-O1", "-g", "-static", "-w"), "recursion")
     texts = [run_mtdb("decode", f"--decoder={name}", "--format=text", "-o", "-", path).stdout
              for name in ("own", "libipt")]
     assert texts[0] == texts[1] and "main" in texts[0]

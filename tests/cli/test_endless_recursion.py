@@ -11,7 +11,7 @@ import pytest
 def overflow(request, run_mtdb, tmp_path_factory):
     """The recording of an endless recursion."""
     recording = tmp_path_factory.mktemp("endless") / "trace.perf"
-    program = request.getfixturevalue("compile")("endless.c")
+    program = request.getfixturevalue("compile")("endless.c", "-static")
     done = run_mtdb("run", "--engine=step", "--history=3", "-o", "/dev/null", "--record", recording,
                     "--", program)
     assert done.returncode == 128 + signal.SIGSEGV, done.stderr

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from conftest import linked_for
+
 CALL = re.compile(r"  (enter|made_outer|made_inner|other_inner|back)(?: \((?:inferred|end lost)\))* +(\S+:\d+)$")
 DEATH = re.compile(r"\*\*\* SIGSEGV, address 0x8 in (\w+) +\S*/(\S+)$", re.MULTILINE)
 
@@ -13,6 +15,12 @@ DEATH = re.compile(r"\*\*\* SIGSEGV, address 0x8 in (\w+) +\S*/(\S+)$", re.MULTI
 @pytest.fixture(name="registers")
 def registers_fixture(compile):
     return compile("jit_registers.c", "-O1")
+
+
+@pytest.fixture(name="stepped")
+def stepped_fixture(compile):
+    """The same, to be stepped."""
+    return compile("jit_registers.c", "-O1", *linked_for("step"))
 
 
 @pytest.fixture(name="made")
@@ -50,13 +58,13 @@ def backtrace(debugger, program, *words):
                           capture_output=True, timeout=300, check=True, stdin=subprocess.DEVNULL).stdout
 
 
-def test_calls_are_those_of_gdbs_backtrace(run_mtdb, need, registers, made, tmp_path):
+def test_calls_are_those_of_gdbs_backtrace(run_mtdb, need, stepped, made, tmp_path):
     """Of the engine step, whose branches lead through the code; and of the recording, when program
     and code are gone."""
-    truth = frames_of(backtrace([need("gdb"), "-nx"], registers, made))
+    truth = frames_of(backtrace([need("gdb"), "-nx"], stepped, made))
     assert [name for name, _ in truth] == ["back", "made_inner", "made_outer", "enter"]
     record = tmp_path / "out.data"
-    done = run_mtdb("run", "-e", "step", "-o", tmp_path / "out.txt", "-r", record, registers, "run", made)
+    done = run_mtdb("run", "-e", "step", "-o", tmp_path / "out.txt", "-r", record, stepped, "run", made)
     assert done.returncode == 0 and "may have no names" not in done.stderr, done.stderr
     for text in (tmp_path / "out.txt").read_text(), run_mtdb("history", "-n", "100000", record).stdout:
         calls = calls_in(text)
@@ -87,16 +95,17 @@ def test_frames_of_an_attached_process(run_mtdb, registers, framed, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["step", "calls"])
-def test_death_in_made_code(run_mtdb, registers, made, tmp_path, engine):
-    done = run_mtdb("run", "-e", engine, "-o", tmp_path / "out.txt", registers, "fall", made)
+def test_death_in_made_code(run_mtdb, compile, made, tmp_path, engine):
+    program = compile("jit_registers.c", "-O1", *linked_for(engine))
+    done = run_mtdb("run", "-e", engine, "-o", tmp_path / "out.txt", program, "fall", made)
     function, place = DEATH.search(done.stdout + done.stderr).groups()
     assert (function, place) == ("made_inner", "jit_made.c:11"), done.stdout + done.stderr
 
 
-def test_names_hold_while_the_code_is_registered(run_mtdb, registers, made, other, tmp_path):
+def test_names_hold_while_the_code_is_registered(run_mtdb, stepped, made, other, tmp_path):
     """Three codes at one place: the last one was not registered, so nobody knows what it is."""
     out = tmp_path / "out.txt"
-    done = run_mtdb("run", "-e", "step", "-o", out, registers, "reuse", made, other)
+    done = run_mtdb("run", "-e", "step", "-o", out, stepped, "reuse", made, other)
     assert done.returncode == 0, done.stderr
     names = re.findall(r"  (made_outer|made_inner|other_inner|back) ", out.read_text())
     assert names == ["made_outer", "made_inner", "back", "made_outer", "other_inner", "back", "back"]

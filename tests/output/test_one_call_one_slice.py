@@ -10,6 +10,7 @@ import pytest
 
 import fxt
 import pftrace
+from conftest import linked_for
 from output import chrome
 
 MANUAL = pathlib.Path(__file__).parents[2] / "docs" / "man" / "mtdb.1.md"
@@ -18,11 +19,10 @@ FUNCTIONS = ["main", "serve", "request", "handle"]
 
 @pytest.fixture(name="record")
 def make_recording(compile, mtdb, tmp_path):
-    program = compile("requests.c", "-O1", "-fno-optimize-sibling-calls", "-pthread")
-
-    def run(*options, threads=()):
+    def run(engine, *options, threads=()):
         out = tmp_path / "out.fxt"
-        done = subprocess.run([mtdb, "run", "-o", out, *options, "--", program, *threads], check=True,
+        program = compile("requests.c", "-O1", "-fno-optimize-sibling-calls", "-pthread", *linked_for(engine))
+        done = subprocess.run([mtdb, "run", "-o", out, "-e", engine, *options, "--", program, *threads], check=True,
                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         counted = {name: int(count) for name, count in map(str.split, done.stdout.splitlines())}
         return fxt.read(out), counted
@@ -37,7 +37,7 @@ def slices_of(trace):
 @pytest.mark.parametrize("engine", ["calls", "step"])
 @pytest.mark.parametrize("trigger", ["handle", "request"])
 def test_counts_are_the_programs(record, engine, trigger):
-    trace, counted = record("-e", engine, "-t", trigger)
+    trace, counted = record(engine, "-t", trigger)
     slices = slices_of(trace)
     assert collections.Counter(piece.name for piece in slices) == counted
     assert not any(piece.args.get("inferred") for piece in slices)
@@ -47,13 +47,13 @@ def test_counts_are_the_programs(record, engine, trigger):
 
 def test_of_threads_that_run_on(record):
     """All of them are in each snapshot, whoever comes to the trigger."""
-    trace, counted = record("-e", "calls", "-t", "request", threads=["two"])
+    trace, counted = record("calls", "-t", "request", threads=["two"])
     assert collections.Counter(piece.name for piece in slices_of(trace)) == counted
 
 
 def test_what_is_lost_ends_them(record):
     """A ring that is too small for what lies between two snapshots: then it is said."""
-    trace, counted = record("-e", "calls", "-s", "16k", "-t", "-every 25 request")
+    trace, counted = record("calls", "-s", "16k", "-t", "-every 25 request")
     pieces = [piece for thread in trace.threads.values() for piece in thread.slices()]
     lost = [piece for piece in pieces if piece.name == "[lost: the trace ring was full]"]
     mains = [piece for piece in pieces if piece.name == "main"]

@@ -165,17 +165,35 @@ class Played:
         return fxt.read(self.output)
 
 
+@pytest.fixture(scope="session")
+def step(mtdb, tmp_path_factory):
+    """step(program, argument, …, options=[…]) -> (recording, log of branches) of the engine step.
+
+    Addresses are the same each time, so the same words are stepped once."""
+    made = {}
+
+    def run(*words, options=()):
+        key = tuple(map(str, [*options, "--", *words]))
+        if key not in made:
+            folder = tmp_path_factory.mktemp("stepped")
+            stepped, log = folder / "stepped.data", folder / "branches"
+            done = subprocess.run(
+                ["setarch", "-R", mtdb, "run", "--engine=step", "--history=0", "--record", stepped,
+                 "-o", folder / "stepped.fxt", "--branch-log", log, *key],
+                text=True, capture_output=True, check=False, cwd=folder)
+            assert stepped.exists(), done.stderr
+            made[key] = stepped, log
+        return made[key]
+
+    return run
+
+
 @pytest.fixture
-def play(run_pt, put_play, mtdb, tmp_path):
+def play(run_pt, put_play, step, tmp_path):
     """play(program, argument, …, options=[…], step_options=[…], COUNTS=1 …) -> Played."""
 
     def run(*words, options=(), step_options=(), later_psb=True, **settings):
-        stepped, log = tmp_path / "stepped.data", tmp_path / "branches"
-        done = subprocess.run(
-            ["setarch", "-R", mtdb, "run", "--engine=step", "--history=0", "--record", stepped,
-             "-o", tmp_path / "stepped.fxt", "--branch-log", log, *step_options, "--", *words],
-            text=True, capture_output=True, check=False, cwd=tmp_path)
-        assert stepped.exists(), done.stderr
+        stepped, log = step(*words, options=step_options)
         put_play(stepped, tmp_path, later_psb)
         recording, output = tmp_path / "pt.data", tmp_path / "pt.fxt"
         done = run_pt("run", "--engine=pt", "--history=0", "--record", recording, "-o", output,

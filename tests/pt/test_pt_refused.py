@@ -114,8 +114,9 @@ def test_options_of_others_are_refused(run_mtdb, tmp_path):
 
 @pytest.mark.parametrize("option", ["--functions=x", "--no-functions=x", "--modules=x",
                                     "--throttle=1"])
-def test_options_of_the_engine_calls_are_warned_of(run_mtdb, tmp_path, option):
-    done = run_mtdb("run", "--engine=step", option, "-o", tmp_path / "x.fxt", "true")
-    assert done.returncode == 0
+def test_options_of_the_engine_calls_are_warned_of(run_mtdb, compile, tmp_path, option):
+    done = run_mtdb("run", "--engine=step", option, "-o", tmp_path / "x.fxt",
+                    compile("two_calls.S", "-nostdlib", "-static"))
+    assert done.returncode == 139
     assert f"{option.split('=')[0]} is only for the engine calls: step records everything" \
         in done.stderr

@@ -71,7 +71,7 @@ def test_numbers_of_no_thread(run_mtdb, good, tmp_path):
 def test_strings_without_an_end(run_mtdb, compile, tmp_path):
     """Where a trigger was hit is told in strings, one behind another."""
     run_mtdb("run", "--engine", "step", "--trigger", "b", "-o", tmp_path / "good.fxt", "-r",
-             tmp_path / "good.perf", "--", compile("deep.c", "-O1"), "abort")
+             tmp_path / "good.perf", "--", compile("deep.c", "-O1", "-static"), "abort")
     data = (tmp_path / "good.perf").read_bytes()
     start = data.index(b"b\0\0\0rax=")
     end = start + struct.unpack("<I", data[start - 4:start])[0]

@@ -9,13 +9,18 @@ import time
 import pytest
 
 import fxt
+from conftest import linked_for
 
 TRIGGERS = 1 << 22  # the number of the track of hits
 
 
+def build(compile, engine="calls"):
+    return compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE", *linked_for(engine))
+
+
 @pytest.fixture(name="program", scope="module")
 def program_fixture(compile):
-    return compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    return build(compile)
 
 
 def hits_of(run):
@@ -35,7 +40,8 @@ def registers(hit):
 
 
 @pytest.mark.parametrize("engine", ["calls", "step"])
-def test_all_threads(record, program, engine):
+def test_all_threads(record, compile, engine):
+    program = build(compile, engine)
     run = record(["--engine", engine, "--timestamps", "full", "--watch", "counter",
                   "--watch", "look:x"], program, 3)
     threads = threads_of(run)
@@ -60,8 +66,8 @@ def test_all_threads(record, program, engine):
         assert len([one for one in thread.instants if one.name == "trigger"]) == 2
 
 
-def test_registers_at_triggers(record, program):
-    run = record(["--engine", "step", "--trigger", "count_up"], program)
+def test_registers_at_triggers(record, compile):
+    run = record(["--engine", "step", "--trigger", "count_up"], build(compile, "step"))
     assert [registers(one)["rdi"] for one in hits_of(run)] == [100]
 
 
