@@ -14,7 +14,9 @@ Perfetto's importer, or of our own writer raises FxtError.
 Source of the format: Fuchsia, docs/reference/tracing/trace-format.md.
 """
 import collections
+import contextlib
 import dataclasses
+import gc
 import gzip
 import struct
 import sys
@@ -147,24 +149,30 @@ def bits(word, low, high):
 
 
 class Record:
-    """One record's words, read from first to last."""
+    """One record's words, read from first to last.  DATA is WORDS as bytes."""
 
-    def __init__(self, data, offset):
+    __slots__ = "offset", "data", "all_words", "header", "type", "end", "at", "known"
+
+    def __init__(self, data, words, offset):
         self.offset = offset
         self.data = data
-        self.header = struct.unpack_from("<Q", data, offset)[0]
-        self.type = bits(self.header, 0, 3)
-        self.words = bits(self.header, 4, 15)
-        self.end = offset + self.words * 8
+        self.all_words = words
+        self.header = header = words[offset >> 3]
+        self.type = header & 15
+        self.end = offset + (header >> 4 & 0xFFF) * 8
         self.at = offset + 8
         self.known = 0xFFFF  # bits of the header that have a meaning
-        self.need(self.words > 0, "a record of size 0")
+        self.need(self.end > offset, "a record of size 0")
         self.need(self.end <= len(data), "the last record is cut off")
+
+    def fail(self, rule):
+        """A rule is broken."""
+        raise FxtError(f"at byte {self.offset:#x}: {rule}")
 
     def need(self, condition, rule):
         """Raise unless the rule holds."""
         if not condition:
-            raise FxtError(f"at byte {self.offset:#x}: {rule}")
+            self.fail(rule)
 
     def field(self, low, high):
         """A field of the header."""
@@ -173,9 +181,11 @@ class Record:
 
     def word(self):
         """The next word."""
-        self.need(self.at + 8 <= self.end, "the record is shorter than its parts")
-        self.at += 8
-        return struct.unpack_from("<Q", self.data, self.at - 8)[0]
+        at = self.at
+        if at >= self.end:
+            self.fail("the record is shorter than its parts")
+        self.at = at + 8
+        return self.all_words[at >> 3]
 
     def text(self, length):
         """The next text: padded to whole words by zeros, in UTF-8."""
@@ -193,8 +203,29 @@ class Record:
 
     def done(self):
         """All was read, and nothing else is set."""
-        self.need(self.at == self.end, f"{self.end - self.at} bytes too many in the record")
-        self.need(self.header & ~self.known == 0, f"reserved bits are set: {self.header:#018x}")
+        if self.at != self.end:
+            self.fail(f"{self.end - self.at} bytes too many in the record")
+        if self.header & ~self.known:
+            self.fail(f"reserved bits are set: {self.header:#018x}")
+
+
+def signed(word, size):
+    """A number in two's complement."""
+    return word - (1 << size) if word >> size - 1 else word
+
+
+# By type: the bits of the header's upper half that have a meaning, and the value.
+ARGUMENTS = {
+    1: (0xFFFFFFFF, lambda reader, record, small: signed(small, 32)),
+    2: (0xFFFFFFFF, lambda reader, record, small: small),
+    3: (0, lambda reader, record, small: signed(record.word(), 64)),
+    4: (0, lambda reader, record, small: record.word()),
+    5: (0, lambda reader, record, small: struct.unpack("<d", struct.pack("<Q", record.word()))[0]),
+    6: (0xFFFF, lambda reader, record, small: reader.ref(record, small & 0xFFFF)),
+    7: (0, lambda reader, record, small: Pointer(record.word())),
+    8: (0, lambda reader, record, small: Koid(record.word())),
+    9: (1, lambda reader, record, small: bool(small)),
+}
 
 
 class Reader:
@@ -208,6 +239,10 @@ class Reader:
         self.providers = {}
         self.section = None
         self.has_rate = False
+        self.kinds = {0: self.metadata, 1: self.initialization, 2: self.string, 3: self.thread,
+                      4: self.event, 7: self.kernel_object}
+        self.events = {0: self.instant, 1: self.counter, 2: self.begin, 3: self.end,
+                       8: self.flow_begin, 10: self.flow_end}
 
     def read(self):
         """The trace, or FxtError."""
@@ -216,9 +251,9 @@ class Reader:
             raise FxtError(f"the file is no whole number of words: {size} bytes")
         if size < 8 or struct.unpack_from("<Q", self.data)[0] != MAGIC:
             raise FxtError("the file does not begin with the magic number")
-        offset = 8
+        offset, words = 8, struct.unpack(f"<{size // 8}Q", self.data)
         while offset < size:
-            record = Record(self.data, offset)
+            record = Record(self.data, words, offset)
             self.record(record)
             record.done()
             offset = record.end
@@ -228,10 +263,9 @@ class Reader:
 
     def record(self, record):
         """One record by its type; those that we never write are wrong."""
-        kinds = {0: self.metadata, 1: self.initialization, 2: self.string, 3: self.thread,
-                 4: self.event, 7: self.kernel_object}
-        record.need(record.type in kinds, f"a record of type {record.type} has no place here")
-        kind = kinds[record.type]
+        kind = self.kinds.get(record.type)
+        if not kind:
+            record.fail(f"a record of type {record.type} has no place here")
         self.trace.records[kind.__name__] += 1
         kind(record)
 
@@ -285,16 +319,20 @@ class Reader:
             length = value & 0x7FFF
             record.need(0 < length <= TEXT_MAX, f"an inline string of {length} bytes")
             return record.text(length)
-        record.need(value == 0 or value in self.strings, f"string {value} is not defined")
-        return self.strings[value] if value else ""
+        text = self.strings.get(value) if value else ""
+        if text is None:
+            record.fail(f"string {value} is not defined")
+        return text
 
     def args(self, record, count):
         """The arguments that follow."""
         args = {}
         for _ in range(count):
             name, value = self.arg(record)
-            record.need(name != "", "an argument without a name")
-            record.need(name not in args, f"the argument {name} stands twice")
+            if name == "":
+                record.fail("an argument without a name")
+            if name in args:
+                record.fail(f"the argument {name} stands twice")
             args[name] = value
         return args
 
@@ -302,26 +340,18 @@ class Reader:
         """One argument: its name and value."""
         start = record.at
         header = record.word()
-        kind, words = bits(header, 0, 3), bits(header, 4, 15)
-        small = bits(header, 32, 63)
-        name = self.ref(record, bits(header, 16, 31))
-        readers = {
-            1: lambda: struct.unpack("<i", struct.pack("<I", small))[0],
-            2: lambda: small,
-            3: lambda: struct.unpack("<q", struct.pack("<Q", record.word()))[0],
-            4: record.word,
-            5: lambda: struct.unpack("<d", struct.pack("<Q", record.word()))[0],
-            6: lambda: self.ref(record, small & 0xFFFF),
-            7: lambda: Pointer(record.word()),
-            8: lambda: Koid(record.word()),
-            9: lambda: bool(small),
-        }
-        used = {1: 0xFFFFFFFF, 2: 0xFFFFFFFF, 6: 0xFFFF, 9: 1}.get(kind, 0)
-        record.need(kind in readers, f"an argument of type {kind} has no place here")
-        record.need(small & ~used == 0, f"reserved bits of argument {name} are set")
-        value = readers[kind]()
-        record.need(kind != 4 or value < 1 << 63, f"{name} would be shown as negative")
-        record.need(record.at - start == words * 8, f"the size of argument {name} is wrong")
+        kind, words, small = header & 15, header >> 4 & 0xFFF, header >> 32
+        name = self.ref(record, header >> 16 & 0xFFFF)
+        if kind not in ARGUMENTS:
+            record.fail(f"an argument of type {kind} has no place here")
+        used, value_of = ARGUMENTS[kind]
+        if small & ~used:
+            record.fail(f"reserved bits of argument {name} are set")
+        value = value_of(self, record, small)
+        if kind == 4 and value >= 1 << 63:
+            record.fail(f"{name} would be shown as negative")
+        if record.at - start != words * 8:
+            record.fail(f"the size of argument {name} is wrong")
         return name, value
 
     def kernel_object(self, record):
@@ -345,24 +375,24 @@ class Reader:
 
     def event(self, record):
         """Begin, end, instant, counter."""
-        kind = record.field(16, 19)
-        count = record.field(20, 23)
-        index = record.field(24, 31)
-        category, name = record.field(32, 47), record.field(48, 63)
+        header = record.header
+        record.known = ~0
+        kind, count, index = header >> 16 & 15, header >> 20 & 15, header >> 24 & 0xFF
+        category, name = header >> 32 & 0xFFFF, header >> 48
         record.need(self.has_rate, "an event before the initialization")
         time = record.word()
         record.need(time < 1 << 63, "a time that does not fit 63 bits")
-        record.need(index == 0 or index in self.threads, f"thread {index} is not defined")
+        if index and index not in self.threads:
+            record.fail(f"thread {index} is not defined")
         thread = self.trace.thread(*(self.threads[index] if index else self.ids(record)))
         category, name = self.ref(record, category), self.ref(record, name)
         args = self.args(record, count)
-        record.need(time >= thread.last_time,
-                    f"time runs backwards on {thread}: {time} after {thread.last_time}")
+        if time < thread.last_time:
+            record.fail(f"time runs backwards on {thread}: {time} after {thread.last_time}")
         thread.last_time = time
-        kinds = {0: self.instant, 1: self.counter, 2: self.begin, 3: self.end,
-                 8: self.flow_begin, 10: self.flow_end}
-        record.need(kind in kinds, f"an event of type {kind} has no place here")
-        kinds[kind](record, thread, time, (name, category, args))
+        if kind not in self.events:
+            record.fail(f"an event of type {kind} has no place here")
+        self.events[kind](record, thread, time, (name, category, args))
 
     def counter(self, record, thread, time, told):
         """A counter's value, and behind it the number that tells counters of a name apart."""
@@ -418,10 +448,24 @@ class Reader:
         name, category, args = told
         record.need(thread.open, "an end without a beginning")
         piece = thread.open.pop()
-        record.need(name in ("", piece.name), f"{name} ends {piece.name}")
-        record.need(category in ("", piece.category), f"{category} ends {piece.category}")
+        if name not in ("", piece.name):
+            record.fail(f"{name} ends {piece.name}")
+        if category not in ("", piece.category):
+            record.fail(f"{category} ends {piece.category}")
         piece.end = time
         piece.args.update(args)
+
+
+@contextlib.contextmanager
+def without_collector():
+    """Nothing is garbage of the millions of objects that a trace may consist of."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def read(path):
@@ -433,7 +477,8 @@ def read(path):
 
 def parse(data):
     """The trace in bytes."""
-    return Reader(data).read()
+    with without_collector():
+        return Reader(data).read()
 
 
 def show(trace, out=sys.stdout):

@@ -14,16 +14,26 @@ VARINT, DOUBLE, BYTES = 0, 1, 2
 CLEARED, NEEDS_STATE = 1, 2
 BEGIN, END, INSTANT, COUNTER = range(1, 5)
 CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, STRINGS = 1, 2, 3, 4, 29
+PACKET = {8: "time", 10: "sequence", 11: "event", 12: "interned", 13: "flags", 60: "track"}
+EVENT = {3: "category", 4: "args", 9: "type", 10: "name", 11: "track", 30: "value", 34: "location", 44: "real",
+         47: "from", 48: "to"}
+ARGUMENT = {1: "name", 2: "bool", 3: "number", 7: "pointer", 17: "string"}
+VALUES = {"bool": bool, "number": int, "pointer": fxt.Pointer}
 
 
 class PftraceError(Exception):
     """A rule is broken."""
 
 
+def fail(rule):
+    """A rule is broken."""
+    raise PftraceError(rule)
+
+
 def need(condition, rule):
     """Raise unless the rule holds."""
     if not condition:
-        raise PftraceError(rule)
+        fail(rule)
 
 
 def varint(data, at):
@@ -41,19 +51,31 @@ def varint(data, at):
 
 def fields(data):
     """Each field of a message: its number, and its value, a number or bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        need(tag & 7 in (VARINT, DOUBLE, BYTES), f"wire type {tag & 7} has no place here")
-        if tag & 7 == DOUBLE:
-            need(at + 8 <= len(data), "a field is cut off")
+    at, size = 0, len(data)
+    while at < size:
+        tag = data[at]
+        if tag < 0x80:
+            at += 1
+        else:
+            tag, at = varint(data, at)
+        kind = tag & 7
+        if kind not in (VARINT, DOUBLE, BYTES):
+            fail(f"wire type {kind} has no place here")
+        if kind == DOUBLE:
+            need(at + 8 <= size, "a field is cut off")
             yield tag >> 3, struct.unpack_from("<d", data, at)[0]
             at += 8
             continue
-        value, at = varint(data, at)
-        if tag & 7 == BYTES:
-            need(at + value <= len(data), "a field is cut off")
-            value, at = data[at:at + value], at + value
+        if at < size and data[at] < 0x80:
+            value = data[at]
+            at += 1
+        else:
+            value, at = varint(data, at)
+        if kind == BYTES:
+            end = at + value
+            if end > size:
+                fail("a field is cut off")
+            value, at = data[at:end], end
         yield tag >> 3, value
 
 
@@ -61,12 +83,14 @@ def message(data, known, repeated=()):
     """A message's fields by the names that KNOWN gives their numbers; `repeated` ones as lists."""
     found = {name: [] for name in repeated}
     for number, value in fields(data):
-        need(number in known, f"field {number} has no place beside {sorted(known)}")
-        name = known[number]
+        name = known.get(number)
+        if name is None:
+            fail(f"field {number} has no place beside {sorted(known)}")
         if name in repeated:
             found[name].append(value)
             continue
-        need(name not in found, f"{name} stands twice")
+        if name in found:
+            fail(f"{name} stands twice")
         found[name] = value
     return found
 
@@ -88,8 +112,7 @@ class Reader:
 
     def packet(self, data):
         """One TracePacket."""
-        packet = message(data, {8: "time", 10: "sequence", 11: "event", 12: "interned", 13: "flags",
-                                60: "track"})
+        packet = message(data, PACKET)
         need(packet.get("sequence") == 1, "a packet without its sequence")
         flags = packet.get("flags", 0)
         if flags & CLEARED:
@@ -97,7 +120,8 @@ class Reader:
             self.trace.records["cleared"] += 1
         need(self.interned is not None, "the first packet does not begin the sequence's state")
         kinds = [kind for kind in ("event", "track", "interned") if kind in packet]
-        need(len(kinds) == 1, f"a packet of {kinds}")
+        if len(kinds) != 1:
+            fail(f"a packet of {kinds}")
         self.trace.records[kinds[0]] += 1
         need(kinds == ["track"] or flags & NEEDS_STATE, "a packet that needs no state, but does")
         need(("time" in packet) == (kinds == ["event"]), "times stand on events")
@@ -149,8 +173,7 @@ class Reader:
 
     def event(self, data, time):
         """A TrackEvent."""
-        event = message(data, {3: "category", 4: "args", 9: "type", 10: "name", 11: "track",
-                               30: "value", 34: "location", 44: "real", 47: "from", 48: "to"}, repeated=["args"])
+        event = message(data, EVENT, repeated=["args"])
         if "real" in event:
             event["value"] = event.pop("real")
         need(time < 1 << 63, "a time that does not fit 63 bits")
@@ -160,7 +183,8 @@ class Reader:
             self.trace.counters[name].append((time, event["value"]))
             return
         thread = self.threads[event["track"]]
-        need(time >= thread.last_time, f"time runs backwards on {thread}")
+        if time < thread.last_time:
+            fail(f"time runs backwards on {thread}")
         thread.last_time = time
         args = dict(map(self.arg, event["args"]))
         need(len(args) == len(event["args"]), "an argument stands twice")
@@ -176,7 +200,8 @@ class Reader:
 
     def put(self, event, thread, time, args):
         """A beginning, or an instant, which takes a level of its own."""
-        need(event["type"] in (BEGIN, INSTANT), f"an event of type {event['type']}")
+        if event["type"] not in (BEGIN, INSTANT):
+            fail(f"an event of type {event['type']}")
         need(len(thread.open) < fxt.LEVELS_MAX, "it lies below the last level")
         parent = thread.open[-1] if thread.open else None
         told = (self.interned[NAMES][event["name"]], self.interned[CATEGORIES][event["category"]], time,
@@ -196,7 +221,7 @@ class Reader:
 
     def flow(self, event, end, piece):
         """An arrow goes from an instant, here its slice, to where a slice begins."""
-        need({"from", "to"} & set(event) <= {end}, "an arrow at the wrong end")
+        need(("to" if end == "from" else "from") not in event, "an arrow at the wrong end")
         if end in event:
             number = struct.unpack("<Q", struct.pack("<d", event[end]))[0]
             need(number and end not in self.trace.flows[number], f"an arrow that is {end} two places")
@@ -212,21 +237,21 @@ class Reader:
 
     def arg(self, data):
         """A DebugAnnotation: its name and value."""
-        told = message(data, {1: "name", 2: "bool", 3: "number", 7: "pointer", 17: "string"})
+        told = message(data, ARGUMENT)
         name = self.interned[ARG_NAMES][told.pop("name")]
         (kind, value), = told.items()
-        need(kind != "number" or value < 1 << 63, f"{name} would be shown as negative")
-        values = {"bool": bool, "number": int, "pointer": fxt.Pointer,
-                  "string": lambda iid: self.interned[STRINGS][iid]}
-        return name, values[kind](value)
+        if kind == "number" and value >= 1 << 63:
+            fail(f"{name} would be shown as negative")
+        return name, self.interned[STRINGS][value] if kind == "string" else VALUES[kind](value)
 
 
 def parse(data):
     """The trace in bytes."""
     reader = Reader()
-    for number, value in fields(data):
-        need(number == 1 and isinstance(value, bytes), "something else than a packet")
-        reader.packet(value)
+    with fxt.without_collector():
+        for number, value in fields(data):
+            need(number == 1 and isinstance(value, bytes), "something else than a packet")
+            reader.packet(value)
     return reader.trace
 
 

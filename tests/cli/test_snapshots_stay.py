@@ -12,7 +12,7 @@ import pytest
 
 import fxt
 
-LIMIT = 4_000_000  # bytes of a file: rings are smaller, the recording of all would be larger
+LIMIT = 2_000_000  # bytes of a file: rings are smaller, the recording of all would be larger
 
 
 @pytest.fixture(name="start")
@@ -109,13 +109,13 @@ def test_a_full_disk(start, run_mtdb, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
 
-    with start("-o", "x.fxt", count=3000, preexec_fn=limit) as child:
+    with start("-o", "x.fxt", count=1000, preexec_fn=limit) as child:
         out, said = child.communicate("")
     assert out == "ready\ndone\n" and child.returncode == 125
     kept, = tmp_path.glob("x.fxt.*.perf")
     assert re.search(r"process \d+ goes on untraced", said) and f"what was recorded is in {kept.name}" in said
     counts, snapshots = read_kept(run_mtdb, kept)
-    assert 10 < len(snapshots) < 3000 and counts["tick"] >= len(snapshots) - 1 and not (tmp_path / "x.fxt").exists()
+    assert 10 < len(snapshots) < 1000 and counts["tick"] >= len(snapshots) - 1 and not (tmp_path / "x.fxt").exists()
 
 
 def test_space_is_bounded(start, run_mtdb, tmp_path):
