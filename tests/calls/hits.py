@@ -11,7 +11,7 @@ def hits_in(path):
 def values_in(path):
     """Of those on the track of triggers: number and values."""
     return [(event["args"]["number"], event["args"].get("values", "")) for event in instants_in(path)
-            if "location" in event["args"]]
+            if "location" in event.get("args", {})]
 
 
 def instants_in(path):
