@@ -11,6 +11,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define INT3 0xcc
@@ -370,6 +372,32 @@ void mt_reads_forget_thread(void)
 	asked.registers.lwp = asked.signal.lwp = 0;
 }
 
+/* Of a gate's, where GDB catches system calls. */
+static bool is_own_call(pid_t lwp, int status)
+{
+	if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80))
+		return false;
+	const long pc = ptrace(PTRACE_PEEKUSER, lwp, offsetof(struct user_regs_struct, rip), 0);
+	for (struct mt_inferior *one = NULL; (one = mt_inferior_next(one));)
+		if (one->live.session &&
+		    mt_session_gate_makes_call(one->live.session, lwp, (uint64_t)pc))
+			return true;
+	return false;
+}
+
+/* Such a call begins and ends, and GDB knows of neither. */
+static pid_t hear_wait(pid_t wanted, int *status, int options)
+{
+	pid_t lwp = waitpid(wanted, status, options);
+
+	if (!pthread_equal(pthread_self(), reads.thread) || !status)
+		return lwp;
+	/* No registers are kept of one that ran until now. */
+	while (lwp > 0 && is_own_call(lwp, *status) && !ptrace(PTRACE_SYSCALL, lwp, 0, 0))
+		lwp = waitpid(wanted, status, options);
+	return lwp;
+}
+
 /* The tables of relocations of GDB's program. */
 struct tables {
 	const ElfW(Sym) * symbols;
@@ -463,6 +491,8 @@ static void place_in(const struct dl_phdr_info *info, const struct tables *table
 				function = (void *)hear_ptrace;
 			else if (strcmp(name, "close") == 0)
 				function = (void *)hear_close;
+			else if (strcmp(name, "waitpid") == 0)
+				function = (void *)hear_wait;
 			if (function)
 				put(at, function, is_in(info, PT_GNU_RELRO, at));
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What GDB reads of a program's memory and writes into it, and where it steps, heard: it calls
- * pread64(2) and pwrite64(2) on /proc/PID/mem, and ptrace(2), by its table of imported functions,
- * in which ours take their place.  So patches may stay in the program's text while people look at
- * it (core/engine/calls/texts/mask.c).
+/* What GDB reads of a program's memory and writes into it, where it steps, and what it waits for,
+ * heard: it calls pread64(2) and pwrite64(2) on /proc/PID/mem, ptrace(2) and waitpid(2), by its
+ * table of imported functions, in which ours take their place.  So patches may stay in the
+ * program's text while people look at it (core/engine/calls/texts/mask.c).
  *
  * A GDB that reaches memory in another way is not heard.  That is found out for each process, and
  * its text is hidden by writing it, as in any other debugger. */
@@ -18,8 +18,8 @@
 #include <sys/user.h>
 
 /* From now on breakpoints that GDB puts into a recorded program that runs get their place
- * (core/engine/calls/give_way.c), and so do
- * functions that it steps into by a jump (core/engine/calls/step_through.c). */
+ * (core/engine/calls/give_way.c), and so do functions that it steps into by a jump
+ * (core/engine/calls/step_through.c); and it catches no system call of a gate's. */
 void mt_reads_hear(void);
 /* From now on what GDB reads of the recorded inferiors is what would be there without us.  False:
  * not of PID. */

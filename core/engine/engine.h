@@ -277,6 +277,9 @@ struct mt_engine_gate_ops {
 				 const struct mt_engine_gate *gate);
 	/* All is done about the hit: what took so long is not the program's time. */
 	void (*leave)(struct mt_engine *engine, pid_t lwp);
+	/* LWP stands still as it makes a system call, or has made it: whether that, in front of PC,
+	 * is a gate's, and nothing that the program does. */
+	bool (*makes_call)(struct mt_engine *engine, pid_t lwp, uint64_t pc);
 	/* Of all gates of a trigger's with conditions, those of ended processes too. */
 	struct mt_engine_gate_errors (*look)(struct mt_engine *engine, uint32_t trigger);
 };

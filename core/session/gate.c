@@ -339,6 +339,11 @@ void mt_session_gate_leave(struct mt_session *session, pid_t lwp)
 	ops_of(session)->leave(session->engine, lwp);
 }
 
+bool mt_session_gate_makes_call(struct mt_session *session, pid_t lwp, uint64_t pc)
+{
+	return ops_of(session) && ops_of(session)->makes_call(session->engine, lwp, pc);
+}
+
 struct mt_engine_gate_errors mt_session_gate_look(struct mt_session *session, uint32_t trigger)
 {
 	return ops_of(session) ? ops_of(session)->look(session->engine, trigger)

@@ -148,6 +148,7 @@ struct mt_error *mt_session_gate_enter(struct mt_session *session, pid_t lwp, bo
 struct mt_error *mt_session_gate_hold(struct mt_session *session, pid_t pid,
 				      const struct mt_engine_gate *gate);
 void mt_session_gate_leave(struct mt_session *session, pid_t lwp);
+bool mt_session_gate_makes_call(struct mt_session *session, pid_t lwp, uint64_t pc);
 /* What a debugger's $_thread is in LWP, which stands still; 0 until this is called.  (A session
  * with run control counts itself: from 1 on in each program, as threads begin.) */
 void mt_session_number_thread(struct mt_session *session, pid_t lwp, unsigned number);

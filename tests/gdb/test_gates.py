@@ -193,3 +193,43 @@ def test_triggers_that_print_at_the_same_function(gdb, compile, options):
                   *[f"mtrace trigger {option} work" for option in options], "run f")
     assert "exited normally" in session.output, session.all
     assert all(f"[mtrace: trigger {number}, work, hit 1 " in session.output for number in (1, 2))
+
+
+@pytest.mark.parametrize("ours", [
+    ["mtrace trigger visit"],
+    ["mtrace trigger visit if $_streq(text, \"b\")"],
+    ["mtrace trigger -return leaf if $_ret > 0"],
+    ["mtrace values visit", "mtrace trigger visit.c:6 if *text == 'b'"],
+])
+def test_no_system_call_of_ours_is_caught(gdb, compile, tmp_path, ours):
+    """Gates ask the kernel whether memory is there, and send signals."""
+    source = tmp_path / "visit.c"
+    source.write_text("""
+#include <unistd.h>
+__attribute__((noinline)) int leaf(int x) { return x + (int)getppid(); }
+__attribute__((noinline)) int visit(const char *text)
+{
+	return text[0] + leaf(2);
+}
+int main(void)
+{
+	char text[] = "a";
+	int sum = 0;
+	for (; *text < 'd'; ++*text)
+		sum += visit(text);
+	return sum == 0;
+}
+""")
+    program = compile(source, "-O0")
+
+    def caught(*commands):
+        session = gdb(program, *commands, "break main", "run", "catch syscall", *["continue"] * 7,
+                      "mtrace info", "kill", checked=False)
+        return re.findall(r"^Catchpoint \d+ \((\w+ .* syscall \w+)\)", session.output, re.M), session
+
+    theirs = caught()[0]
+    seen, session = caught("mtrace start", *ours)
+    assert len(theirs) == 7 and all("getppid" in call for call in theirs[:6])
+    assert seen == theirs
+    if "trigger" in ours[-1]:
+        assert re.search(r"^Trigger 1: .*: [1-9]\d* hits?$", session.output, re.M), session.all

@@ -224,6 +224,17 @@ static void leave(struct mt_engine *base, pid_t lwp)
 }
 
 /* Conditions, and the memory with their counts, outlive the process. */
+static bool makes_call(struct mt_engine *base, pid_t lwp, uint64_t pc)
+{
+	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+	const struct mt_calls_break *one =
+	    thread ? mt_calls_break_of_stub(thread->space, pc) : NULL;
+
+	if (one)
+		return pc <= one->raised; /* copies of the program's instructions are behind it */
+	return thread && mt_calls_condition_is_probe(thread->space, pc);
+}
+
 static struct mt_engine_gate_errors look(struct mt_engine *base, uint32_t trigger)
 {
 	const struct mt_calls_engine *engine = engine_of(base);
@@ -263,4 +274,5 @@ const struct mt_engine_gate_ops mt_calls_gates = {.set = set,
 						  .enter = enter,
 						  .hold = hold,
 						  .leave = leave,
+						  .makes_call = makes_call,
 						  .look = look};

@@ -150,6 +150,9 @@ bool mt_calls_condition_records_entry(const struct mt_calls_space *space, uint64
 /* The code's row there; NULL: none. */
 const struct mt_trampoline_row *mt_calls_condition_row(const struct mt_calls_space *space,
 						       uint64_t pc);
+/* Whether PC, in such code, is where registers are a system call's: a copy of the program's own
+ * instructions is not. */
+bool mt_calls_condition_is_probe(const struct mt_calls_space *space, uint64_t pc);
 /* A thread in such code, or what a signal handler returns to, gets back those registers that its
  * rows do not tell of. */
 void mt_calls_condition_end_probe(struct mt_calls_engine *engine,

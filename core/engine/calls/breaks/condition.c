@@ -394,15 +394,21 @@ bool mt_calls_condition_records_entry(const struct mt_calls_space *space, uint64
 	return one && one->condition->code.behind;
 }
 
+bool mt_calls_condition_is_probe(const struct mt_calls_space *space, uint64_t pc)
+{
+	const struct mt_calls_break *one = break_at(space, pc);
+
+	return one && pc - one->condition->address >= one->condition->code.probe_begin &&
+	       pc - one->condition->address < one->condition->code.probe_end;
+}
+
 void mt_calls_condition_end_probe(struct mt_calls_engine *engine,
 				  const struct mt_calls_space *space,
 				  struct user_regs_struct *registers)
 {
-	const struct mt_calls_break *one = break_at(space, registers->rip);
 	uint64_t saved[MT_CONDITION_PROBE_REGISTERS];
 
-	if (!one || registers->rip - one->condition->address < one->condition->code.probe_begin ||
-	    registers->rip - one->condition->address >= one->condition->code.probe_end ||
+	if (!mt_calls_condition_is_probe(space, registers->rip) ||
 	    engine->target->ops->read(engine->target, space->pid, registers->rsp, saved,
 				      sizeof(saved)) != sizeof(saved))
 		return;
