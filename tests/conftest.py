@@ -85,8 +85,8 @@ def come_along(pid):
 
 
 def need_tool(name, package=None):
-    """The path of a program, or a skip that says which package has it."""
-    path = shutil.which(name)
+    """The path of a program, or a skip that says which package has it; MTRACE_GDB names another GDB."""
+    path = shutil.which(os.environ.get("MTRACE_GDB", name) if name == "gdb" else name)
     if not path:
         pytest.skip(f"no {name} here (package {package or name})")
     return path

@@ -95,6 +95,8 @@ class Session:
 
     def filled(self, pattern):
         """A command out of its pattern."""
+        if "-O2" in self.program.flags:  # 4 bytes behind a function's entry may be the middle of an instruction
+            pattern = pattern.replace("{f}+4", "{f}")
         return pattern.format(f=self.chance.choice(self.program.functions), l=self.chance.choice(self.program.lines),
                               v=self.chance.choice(self.program.variables), n=self.chance.randrange(1, 5),
                               b=f"$b{self.chance.randrange(max(self.breakpoints, 1))}", program="{program}")
@@ -110,7 +112,8 @@ class Session:
             self.commands.append(Command(f"python quiet('break {place} if 0')", f"python ours('mtrace trigger {text}')"))
         else:
             self.commands.append(Command(text, text))
-        if patterns in (PLACES, STOPS, TRIGGERS):
+        # Without its condition a trigger's breakpoint stops at the entry, as its counterpart does; not one at returns.
+        if patterns in (PLACES, STOPS, TRIGGERS) and "-return" not in text:
             name = f"set $b{self.breakpoints} = $bpnum"
             self.commands.append(Command(name, name))
             self.breakpoints += 1

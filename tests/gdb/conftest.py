@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sessions of GDB with the plugin loaded."""
+import os
 import subprocess
 import time
 
@@ -157,8 +158,8 @@ def terminal_fixture(plugin, need, tmp_path):
                  "-ex", "set debuginfod enabled off", "-ex", f"source {plugin}", str(program)]
         child = pexpect.spawn(path, words, cwd=str(tmp_path), preexec_fn=keep_output,
                               encoding="utf-8", timeout=60,
-                              dimensions=dimensions, env={"TERM": "xterm", "PATH": "/usr/bin:/bin",
-                                                         "HOME": str(tmp_path)})
+                              dimensions=dimensions, env={"TERM": "xterm", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path),
+                                                         "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")})
         children.append(child)
         return child
 

@@ -2,7 +2,6 @@
 """What cannot be recorded is refused in clear words, and GDB goes on as without us; and the ways in
 which GDB is used: MI, hooks of the user's own."""
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -117,15 +116,14 @@ def test_hooks_of_the_users_own(gdb, compile):
     assert "<b>:" in session.output and "jmp" not in session.output
 
 
-@pytest.mark.skipif(not shutil.which("gdb"), reason="no gdb")
-def test_mi(plugin, compile, tmp_path):
+def test_mi(plugin, need, compile, tmp_path):
     program = compile("deep.c", "-O0")
     commands = [f"source {plugin}", '-interpreter-exec console "mtrace start"', "-break-insert b",
                 "-exec-arguments fault", "-exec-run", "-exec-next", "-exec-continue",
                 '-interpreter-exec console "mtrace history 5"', "-gdb-exit"]
     # Each waits for what the one before it leads to.
     script = "set mi-async off\n" + "\n".join(commands) + "\n"
-    done = subprocess.run(["gdb", "-nx", "-i=mi", program], input=script, text=True,
+    done = subprocess.run([need("gdb"), "-nx", "-i=mi", program], input=script, text=True,
                           capture_output=True, cwd=tmp_path, timeout=60, check=False)
     assert '*stopped,reason="signal-received",signal-name="SIGSEGV"' in done.stdout, done.stdout
     assert "[mtrace: the calls up to SIGSEGV are in trace-1.fxt" in done.stdout
