@@ -13,7 +13,7 @@ static struct mt_error *read_view(const struct mt_live_debugger *debugger, struc
 	    .progress = debugger->progress,
 	    .log = debugger->log,
 	    .objfile = {.debuginfod = true, .log = debugger->log},
-	    .files = &live->files,
+	    .files = live ? &live->files : NULL, /* else nothing is opened */
 	};
 	struct mt_recording *recording = NULL;
 

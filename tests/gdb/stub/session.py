@@ -8,8 +8,8 @@ import sys
 import gdb
 
 HOWS = (gdb.error, KeyboardInterrupt, MemoryError, RuntimeError)
-LOOKS = ["mtrace info", "mtrace history 5", "mtrace history -thread 1 a", "mtrace snapshot x.txt",
-         "mtrace snapshot /nosuch/x.fxt", "mtrace save x.perf", "mtrace decode x.perf -o x.json",
+LOOKS = ["mtrace info", "mtrace context", "mtrace window", "mtrace history 5",
+         "mtrace history -thread 1 a", "mtrace snapshot x.txt", "mtrace snapshot /nosuch/x.fxt", "mtrace save x.perf", "mtrace decode x.perf -o x.json",
          "mtrace plan x.perf", "mtrace trigger b if how == 1", "mtrace trigger -print how -max 1 c",
          "mtrace trigger", "mtrace delete 1", "mtrace delete x", "mtrace", "mtrace nosuch",
          "mtrace stop now", "mtrace start -size x", "mtrace doctor", "show mtrace",
