@@ -292,10 +292,13 @@ static struct mt_error *refuse_unseen(const struct mt_live_trigger *trigger, lon
 struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger, struct mt_str *said)
 {
 	mt_auto(mt_str) struct mt_str message = {0}, condition = {0};
+	const struct mt_inferior *inferior = mt_inferior_selected();
 	PyObject *breakpoint;
-	long long last = mt_trigger_last_breakpoint(&breakpoint);
 
-	(void)context;
+	/* GDB's `commands` and $bpnum mean the last breakpoint, which is to be the trigger's. */
+	if (inferior && mt_live_is_recording(&inferior->live))
+		mt_trigger_expect_gates(context);
+	long long last = mt_trigger_last_breakpoint(&breakpoint);
 	Py_XDECREF(breakpoint);
 	mt_trigger_append_condition(&condition, trigger);
 	struct mt_error *error =

@@ -233,3 +233,12 @@ int main(void)
     assert seen == theirs
     if "trigger" in ours[-1]:
         assert re.search(r"^Trigger 1: .*: [1-9]\d* hits?$", session.output, re.M), session.all
+
+
+@pytest.mark.parametrize("options", ["", "-return ", "-slower 1h "])
+def test_the_last_breakpoint_is_the_triggers(gdb, compile, options):
+    """What `commands` and $bpnum mean, also where the first trigger brings a catchpoint with it."""
+    session = gdb(compile("debugged_watch.c", "-O0"), "mtrace start", "break main", "run",
+                  f"mtrace trigger {options}leaf", "print $bpnum", "kill")
+    set_at = [int(number) for number in re.findall(r"^Breakpoint (\d+) at ", session.output, re.M)]
+    assert f"$1 = {set_at[-1]}" in session.lines

@@ -113,7 +113,7 @@ def test_with_triggers(gdb, compile):
 
 JUMP = """
 import gdb
-for lines in (["next"], ["mtrace trigger leaf if x > 1000", "next"], ["next"], ["delete 3", "next"]):
+for lines in (["next"], ["mtrace trigger leaf if x > 1000", "next"], ["next"], ["delete $bpnum", "next"]):
     for line in lines:
         gdb.execute(line, to_string=True)
     with open(f"/proc/{gdb.selected_inferior().pid}/mem", "rb") as memory:
