@@ -223,7 +223,6 @@ static void leave(struct mt_engine *base, pid_t lwp)
 		mt_calls_let_run(thread);
 }
 
-/* Conditions, and the memory with their counts, outlive the process. */
 static bool makes_call(struct mt_engine *base, pid_t lwp, uint64_t pc)
 {
 	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
@@ -235,6 +234,7 @@ static bool makes_call(struct mt_engine *base, pid_t lwp, uint64_t pc)
 	return thread && mt_calls_condition_is_probe(thread->space, pc);
 }
 
+/* Conditions, and the memory with their counts, outlive the process. */
 static struct mt_engine_gate_errors look(struct mt_engine *base, uint32_t trigger)
 {
 	const struct mt_calls_engine *engine = engine_of(base);
