@@ -14,6 +14,7 @@
 #include "trigger_type.h"
 #include "window.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PAGE_BYTES 4096u
@@ -42,30 +43,52 @@ static pid_t lwp_of(void *context)
 	return mt_gdb_lwp();
 }
 
-/* By their numbers: GDB has the youngest first. */
+static void tell_thread(PyObject *one, mt_live_thread_found *found, void *context)
+{
+	mt_auto(mt_py) PyObject *ptid = mt_py_get(one, "ptid");
+	mt_auto(mt_py) PyObject *text = mt_py_get(one, "name");
+	char *name = text && text != Py_None ? mt_py_text(text) : NULL;
+	const struct mt_live_thread thread = {
+	    .number = (unsigned)mt_py_number(one, "num", 0),
+	    .lwp = ptid ? (pid_t)PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0,
+	    .name = name ? name : "",
+	};
+
+	PyErr_Clear();
+	found(context, &thread);
+	free(name);
+}
+
+struct numbered {
+	long long number;
+	Py_ssize_t index;
+};
+
+static int compare_numbers(const void *one, const void *other)
+{
+	const struct numbered *a = one, *b = other;
+
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* By their numbers: GDB has them in the order of a hash table. */
 static void each_thread(void *context, mt_live_thread_found *found, void *found_context)
 {
 	mt_auto(mt_py) PyObject *inferior = mt_py_call_gdb("selected_inferior", "()");
 	mt_auto(mt_py) PyObject *threads =
 	    inferior ? PyObject_CallMethod(inferior, "threads", NULL) : NULL;
-	Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+	const Py_ssize_t count = threads ? PyTuple_Size(threads) : 0;
+	struct numbered *order = count > 0 ? calloc((size_t)count, sizeof(*order)) : NULL;
 
 	(void)context;
-	while (count-- > 0) {
-		PyObject *one = PyTuple_GetItem(threads, count);
-		mt_auto(mt_py) PyObject *ptid = mt_py_get(one, "ptid");
-		mt_auto(mt_py) PyObject *text = mt_py_get(one, "name");
-		char *name = text && text != Py_None ? mt_py_text(text) : NULL;
-		const struct mt_live_thread thread = {
-		    .number = (unsigned)mt_py_number(one, "num", 0),
-		    .lwp = ptid ? (pid_t)PyLong_AsLong(PyTuple_GetItem(ptid, 1)) : 0,
-		    .name = name ? name : "",
-		};
-
-		PyErr_Clear();
-		found(found_context, &thread);
-		free(name);
-	}
+	for (Py_ssize_t i = 0; order && i < count; i++)
+		order[i] =
+		    (struct numbered){mt_py_number(PyTuple_GetItem(threads, i), "num", 0), i};
+	if (order)
+		qsort(order, (size_t)count, sizeof(*order), compare_numbers);
+	for (Py_ssize_t i = 0; order && i < count; i++)
+		tell_thread(PyTuple_GetItem(threads, order[i].index), found, found_context);
+	free(order);
 	PyErr_Clear();
 }
 
