@@ -41,7 +41,8 @@ def fixture_leave(request, compile, gdb, mtdb, tmp_path):
         assert "LEFT" in said.splitlines(), said
         for word in ("runs on", "cannot ", "restores it", "internal"):
             assert word not in said, said
-        assert ("TracerPid:\t0" in said.splitlines()) == (words == "detach"), said
+        # Whom the debugger has waited for it does not trace any more, either.
+        assert words != "detach" or "TracerPid:\t0" in said.splitlines(), said
         return said
 
     return run
