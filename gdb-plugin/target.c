@@ -56,24 +56,20 @@ static void close_memory(pid_t pid, int descriptor)
 		close(descriptor);
 }
 
-/* What the program itself may not read is read through the file. */
+/* What the program itself may not read is read through the file, and all where that is open. */
 static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
 			  size_t size)
 {
-	const int own = mt_reads_descriptor(pid);
-	if (own >= 0) {
-		const ssize_t got = pread(own, buffer, size, (off_t)address);
-		return got > 0 ? (size_t)got : 0;
-	}
 	struct iovec local = {buffer, size};
 	struct iovec remote = {(void *)(uintptr_t)address,
 			       size}; /* NOLINT(performance-no-int-to-ptr) */
-	ssize_t done = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	const bool is_open = mt_reads_descriptor(pid) >= 0;
+	ssize_t done = is_open ? 0 : process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	size_t got = done > 0 ? (size_t)done : 0;
 
+	(void)base;
 	if (got == size)
 		return size;
-	(void)base;
 	int fd = open_memory(pid);
 	done = fd < 0 ? -1 : pread(fd, (char *)buffer + got, size - got, (off_t)(address + got));
 	close_memory(pid, fd);
