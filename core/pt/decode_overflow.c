@@ -200,6 +200,19 @@ static int mend_apl11(struct mt_pt_query *query)
 	}
 }
 
+/* Go on behind the FUP that is too many.  Times before it that cannot be are an error here, as they
+ * are on every way but the search for a FUP. */
+static int is_off_behind_fup(struct mt_pt_query *query)
+{
+	struct walk walk = walk_from(query, query->at);
+	int status;
+
+	walk.is_timed = true;
+	if (!walk_over_time(&walk, &status))
+		return status;
+	return is_off_from(query, walk.next, &walk.clock);
+}
+
 /* APL12: there may be a FUP, to behind which FUP stands, though tracing is off. */
 static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 {
@@ -210,10 +223,10 @@ static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 		switch (walk.packet.kind) {
 		case MT_PT_TRACESTOP:
 		case MT_PT_TIP_PGE:
-			return is_off_from(query, fup->next, &fup->clock);
+			return is_off_behind_fup(query);
 		case MT_PT_PSB:
 			on = find_header_fup(&walk);
-			return on == 0  ? is_off_from(query, fup->next, &fup->clock)
+			return on == 0  ? is_off_behind_fup(query)
 			       : on > 0 ? 1
 					: found_nothing(on);
 		case UNKNOWN:

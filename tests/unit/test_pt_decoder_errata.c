@@ -90,6 +90,34 @@ static void test_an_overflow_in_front_of_no_packet(void **state)
 	pt_events_free(&events);
 }
 
+/* APL12: nor are times believed that cannot be, if the overflow's FUP is one too many. */
+static void test_a_time_that_cannot_be_in_an_overflow(void **state)
+{
+	static const struct mt_cpu goldmont = {true, 6, 0x5c, 9};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct stream stream = open_stream_of(goldmont);
+
+		for (int j = 0; j < 8; j++)
+			PUT(&stream, 0x02, 0x82); /* a PSB, and no TSC */
+		PUT(&stream, 0x02, 0xf3);
+		if (i)
+			PUT(&stream, 0x02, 0x73, 0x1c, 0, 0, 0, 0); /* TMA */
+		put_ip(&stream, FUP, USER + 2);
+		put_ip(&stream, PGE, USER + 12);
+		put_stop(&stream, USER + 13);
+		put_psb(&stream, USER + 12, 1001);
+		put_stop(&stream, USER + 13);
+		struct pt_events events = close_stream(&stream);
+
+		assert_int_equal(events.events.items[0].kind, MT_EVENT_GAP);
+		assert_int_equal(events.events.items[0].detail,
+				 i ? MT_GAP_BAD_TRACE : MT_GAP_OVERFLOW);
+		pt_events_free(&events);
+	}
+}
+
 /* SKZ84: in a virtual machine a TMA may be corrupted, and a byte too many stand behind it. */
 static void test_a_corrupted_tma(void **state)
 {
@@ -273,6 +301,7 @@ int main(void)
 	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
 	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_overflow_in_front_of_no_packet),
+	    cmocka_unit_test(test_a_time_that_cannot_be_in_an_overflow),
 	    cmocka_unit_test(test_a_corrupted_tma),
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
