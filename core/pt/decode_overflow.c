@@ -37,11 +37,13 @@ static struct walk walk_from(const struct mt_pt_query *query, const uint8_t *at)
 	return (struct walk){.query = query, .at = at, .next = at, .clock = query->clock};
 }
 
-/* Whether tracing is on in a PSB+: 1, and WALK at its FUP; 0; or an error. */
+/* Whether tracing is on in a PSB+: 1, and WALK at its FUP; 0; or an error.  Its times count when it
+ * is decoded. */
 static int find_header_fup(struct walk *walk)
 {
 	int status;
 
+	walk->is_timed = false;
 	while (walk_on(walk, &status))
 		if (walk->packet.kind == MT_PT_FUP || walk->packet.kind == MT_PT_PSBEND)
 			return walk->packet.kind == MT_PT_FUP;
@@ -226,9 +228,7 @@ static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 			return is_off_behind_fup(query);
 		case MT_PT_PSB:
 			on = find_header_fup(&walk);
-			return on == 0  ? is_off_behind_fup(query)
-			       : on > 0 ? 1
-					: found_nothing(on);
+			return on == 0 ? is_off_behind_fup(query) : on > 0 ? 1 : found_nothing(on);
 		case UNKNOWN:
 		case MT_PT_TNT:
 		case MT_PT_TIP:

@@ -118,6 +118,30 @@ static void test_a_time_that_cannot_be_in_an_overflow(void **state)
 	}
 }
 
+/* SKD010: the PSB+ that tells whether tracing is on is decoded behind the overflow, with its times.
+ */
+static void test_an_overflow_in_front_of_times_that_cannot_be(void **state)
+{
+	static const struct mt_cpu skylake = {true, 6, 0x5e, 3};
+
+	(void)state;
+	struct stream stream = open_stream_of(skylake);
+
+	for (int i = 0; i < 2; i++) {
+		for (int j = 0; j < 8; j++)
+			PUT(&stream, 0x02, 0x82); /* a PSB, and no TSC */
+		PUT(&stream, 0x02, 0xf3);
+	}
+	PUT(&stream, 0x02, 0x73, 0, 0, 0, 0, 1); /* TMA */
+	put_psb(&stream, USER + 12, 1001);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.events.items[0].kind, MT_EVENT_GAP);
+	assert_int_equal(events.events.items[0].detail, MT_GAP_OVERFLOW);
+	pt_events_free(&events);
+}
+
 /* SKZ84: in a virtual machine a TMA may be corrupted, and a byte too many stand behind it. */
 static void test_a_corrupted_tma(void **state)
 {
@@ -302,6 +326,7 @@ int main(void)
 	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_overflow_in_front_of_no_packet),
 	    cmocka_unit_test(test_a_time_that_cannot_be_in_an_overflow),
+	    cmocka_unit_test(test_an_overflow_in_front_of_times_that_cannot_be),
 	    cmocka_unit_test(test_a_corrupted_tma),
 	    cmocka_unit_test(test_an_end_that_was_lost),
 	    cmocka_unit_test(test_an_entry_into_a_virtual_machine),
