@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An event is a tag of 16 bits, and four fields, each of as many bytes as the tag says: how much
- * later it is than the one before, what its stack pointer and its address differ by, and its word,
- * for an entry where the function returns to, which is near the address before.  A return has no
- * word, a value's address and word stand for themselves.  Lengths come from the tag, and not from
- * the bytes as in LEB128, lest each byte be a branch that nothing predicts. */
+/* An event is a word: its place, that is what is called from where or returns; how much later it is
+ * than the one before, and what its stack pointer differs by.  What has no room in the word follows
+ * it as a word of its own, and so does a place that is new.  Nothing in the common case has to be
+ * looked at bit by bit, where each would be a branch that nothing predicts. */
 #include "perf/call_batch.h"
 
 #include <string.h>
 
-enum {
-	CALL_BITS = 3,   /* enum mt_perf_call */
-	LENGTH_BITS = 3, /* of each field */
-	LENGTH_MASK = (1 << LENGTH_BITS) - 1,
+enum form {
+	SHORT, /* of a place that is known, soon and near by */
+	LONG,  /* the time's difference, and the stack pointer, follow in 64 bits each */
+	NEW, /* and the address, and the word that goes with it, of a place which is next by number
+	      */
+	FORM_MASK = 3,
 };
 
-enum field { TIME, FROM, TO, WEIGHT };
+/* The word's fields, above the form. */
+enum {
+	PLACE_SHIFT = 2,
+	TIME_SHIFT = PLACE_SHIFT + MT_CALL_BATCH_PLACES_BITS, /* NEW: enum mt_perf_call */
+	TIME_BITS = 9,
+	STACK_SHIFT = TIME_SHIFT + TIME_BITS, /* the rest, with a sign, in units: */
+	STACK_UNIT = 8,
+	STACK_FAR = STACK_UNIT << (31 - STACK_SHIFT),
+};
+
+_Static_assert(sizeof(struct mt_event) ==
+		   offsetof(struct mt_event, to) + sizeof(struct mt_call_place),
+	       "a place is not an event's second half");
 
 enum mt_perf_call mt_perf_call_of(const struct mt_event *event)
 {
@@ -32,49 +45,71 @@ enum mt_perf_call mt_perf_call_of(const struct mt_event *event)
 	       (may_be_estimated & (event->flags & MT_EVENT_TIME_IS_ESTIMATE));
 }
 
-static const uint8_t length_bytes[] = {0, 1, 2, 3, 4, 5, 6, 8};
-
-static inline unsigned length_of(uint64_t value)
+static struct mt_call_place place_of(const struct mt_event *event)
 {
-	const unsigned bytes = value ? (71 - (unsigned)__builtin_clzll(value)) / 8 : 0;
+	struct mt_call_place place;
 
-	return bytes < LENGTH_MASK ? bytes : LENGTH_MASK;
+	memcpy(&place, &event->to, sizeof(place));
+	return place;
 }
 
-/* Small numbers of either sign as small ones. */
-static inline uint64_t fold(uint64_t difference)
+static inline bool is_at(const struct mt_call_packer *packer, unsigned index,
+			 struct mt_call_place place)
 {
-	return difference << 1 ^ -(difference >> 63);
+	return index < packer->defined && packer->places[index].to == place.to &&
+	       packer->places[index].rest == place.rest;
 }
 
-static inline uint64_t unfold(uint64_t value)
+/* Returns the place's number, if it has one; else it has none below MT_CALL_BATCH_PLACES.  A slot
+ * is believed only where the place that it leads to is the right one, so none is ever cleared. */
+static unsigned find_place(struct mt_call_packer *packer, struct mt_call_place place)
 {
-	return value >> 1 ^ -(value & 1);
+	const uint64_t mixed = (place.to ^ place.rest * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+	uint16_t *slot = &packer->slots[mixed >> (64 - MT_CALL_BATCH_SLOTS_BITS)];
+	uint16_t *other = &packer->slots[(slot - packer->slots) ^ 1];
+
+	if (__builtin_expect(is_at(packer, *slot, place), 1))
+		return *slot;
+	if (is_at(packer, *other, place))
+		return *other;
+	*other = *slot;
+	*slot = (uint16_t)(packer->defined % MT_CALL_BATCH_PLACES);
+	return MT_CALL_BATCH_PLACES;
 }
 
-static inline uint8_t *put(uint8_t *at, unsigned *tag, enum field field, uint64_t value)
+static uint8_t *put_word(uint8_t *at, uint64_t word)
 {
-	const unsigned length = length_of(value);
-
-	*tag |= length << (CALL_BITS + field * LENGTH_BITS);
-	memcpy(at, &value, sizeof(value));
-	return at + length_bytes[length];
+	memcpy(at, &word, sizeof(word));
+	return at + sizeof(word);
 }
 
-/* No word has no bytes; a difference of nothing has one. */
-static inline uint8_t *put_weight(uint8_t *at, unsigned *tag, uint64_t weight, uint64_t near)
+static uint8_t *put_form(uint8_t *at, enum form form, unsigned place, uint64_t time,
+			 uint64_t distance)
 {
-	const uint64_t difference = fold(weight - near);
+	const uint32_t word = (uint32_t)form | place << PLACE_SHIFT | (uint32_t)time << TIME_SHIFT |
+			      (uint32_t)(distance / STACK_UNIT) << STACK_SHIFT;
 
-	if (__builtin_expect(!difference && weight, 0)) {
-		*tag |= 1u << (CALL_BITS + WEIGHT * LENGTH_BITS);
-		*at = 0;
-		return at + 1;
+	memcpy(at, &word, sizeof(word));
+	return at + sizeof(word);
+}
+
+/* An event that does not fit into a word. */
+static uint8_t *put_long(struct mt_call_packer *packer, uint8_t *at, const struct mt_event *event,
+			 unsigned place, uint64_t time)
+{
+	if (place < MT_CALL_BATCH_PLACES) {
+		at = put_word(put_form(at, LONG, place, 0, 0), time);
+		return put_word(at, event->from);
 	}
-	return put(at, tag, WEIGHT, weight ? difference : 0);
+	place = packer->defined++ % MT_CALL_BATCH_PLACES;
+	packer->places[place] = place_of(event);
+	at = put_word(put_form(at, NEW, place, mt_perf_call_of(event), 0), time);
+	at = put_word(put_word(at, event->from), event->to);
+	return put_word(at, mt_perf_call_weight(event));
 }
 
-size_t mt_call_batch_pack(uint8_t *bytes, const struct mt_event *events, size_t count)
+size_t mt_call_batch_pack(struct mt_call_packer *packer, uint8_t *bytes,
+			  const struct mt_event *events, size_t count)
 {
 	struct mt_call_batch head = {
 	    .header = {.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER},
@@ -84,24 +119,25 @@ size_t mt_call_batch_pack(uint8_t *bytes, const struct mt_event *events, size_t 
 	};
 	uint8_t *const first = bytes + sizeof(head), *const full = bytes + MT_CALL_BATCH_MAX -
 								   MT_CALL_BATCH_EVENT_MOST - 8;
-	uint64_t time_ns = head.time, from = head.addr, to = head.ip;
+	uint64_t time_ns = head.time, from = head.addr;
 	uint8_t *at = first;
 	size_t packed = 0;
 
+	packer->defined = 0;
 	for (; packed < count && at < full; packed++) {
 		const struct mt_event *event = &events[packed];
-		const bool is_value = event->kind == MT_EVENT_VALUE;
-		unsigned tag = mt_perf_call_of(event);
-		uint8_t *const start = at;
+		const unsigned place = find_place(packer, place_of(event));
+		const uint64_t time = event->time_ns - time_ns, distance = event->from - from;
+		const bool fits = place < MT_CALL_BATCH_PLACES && time < 1u << TIME_BITS &&
+				  distance + STACK_FAR < 2 * STACK_FAR &&
+				  distance % STACK_UNIT == 0;
 
-		at = put(at + sizeof(uint16_t), &tag, TIME, event->time_ns - time_ns);
-		at = put(at, &tag, FROM, fold(event->from - from));
-		at = put(at, &tag, TO, is_value ? event->to : fold(event->to - to));
-		at = put_weight(at, &tag, mt_perf_call_weight(event), is_value ? 0 : to);
-		memcpy(start, &(uint16_t){(uint16_t)tag}, sizeof(uint16_t));
+		if (__builtin_expect(fits, 1))
+			at = put_form(at, SHORT, place, time, distance);
+		else
+			at = put_long(packer, at, event, place, time);
 		time_ns = event->time_ns;
 		from = event->from;
-		to = is_value ? to : event->to;
 	}
 	while ((size_t)(at - bytes) % MT_PERF_ALIGNMENT)
 		*at++ = 0;
@@ -112,89 +148,95 @@ size_t mt_call_batch_pack(uint8_t *bytes, const struct mt_event *events, size_t 
 	return packed;
 }
 
-bool mt_call_unpacker_init(struct mt_call_unpacker *unpacker, const uint8_t *record, size_t size)
+uint32_t mt_call_batch_count(const uint8_t *record, size_t size)
 {
 	struct mt_call_batch head;
 
 	if (size < sizeof(head))
-		return false;
+		return 0;
 	memcpy(&head, record, sizeof(head));
-	*unpacker = (struct mt_call_unpacker){
-	    .at = record + sizeof(head),
-	    .end = record + size,
-	    .left = head.count,
-	    .time_ns = head.time,
-	    .from = head.addr,
-	    .to = head.ip,
-	};
 	return head.header.size == size &&
-	       head.raw_size == size - offsetof(struct mt_call_batch, count) && head.count &&
-	       head.count <= (size - sizeof(head)) / MT_CALL_BATCH_EVENT_LEAST;
+		       head.raw_size == size - offsetof(struct mt_call_batch, count) &&
+		       head.count <= (size - sizeof(head)) / MT_CALL_BATCH_EVENT_LEAST
+		   ? head.count
+		   : 0;
 }
 
-/* By all of a tag's lengths at once: where the next event is must not wait for four additions. */
-#define PLUS_LENGTHS(sum)                                                                          \
-	(sum) + 0, (sum) + 1, (sum) + 2, (sum) + 3, (sum) + 4, (sum) + 5, (sum) + 6, (sum) + 8
-#define PLUS_2(sum)                                                                                \
-	PLUS_LENGTHS((sum) + 0), PLUS_LENGTHS((sum) + 1), PLUS_LENGTHS((sum) + 2),                 \
-	    PLUS_LENGTHS((sum) + 3), PLUS_LENGTHS((sum) + 4), PLUS_LENGTHS((sum) + 5),             \
-	    PLUS_LENGTHS((sum) + 6), PLUS_LENGTHS((sum) + 8)
-#define PLUS_3(sum)                                                                                \
-	PLUS_2((sum) + 0), PLUS_2((sum) + 1), PLUS_2((sum) + 2), PLUS_2((sum) + 3),                \
-	    PLUS_2((sum) + 4), PLUS_2((sum) + 5), PLUS_2((sum) + 6), PLUS_2((sum) + 8)
-static const uint8_t event_bytes[] = {PLUS_3(2), PLUS_3(3), PLUS_3(4), PLUS_3(5),
-				      PLUS_3(6), PLUS_3(7), PLUS_3(8), PLUS_3(10)};
-
-static inline uint64_t get(const uint8_t **at, unsigned tag, enum field field)
+bool mt_call_unpacker_init(struct mt_call_unpacker *unpacker, const uint8_t *record, size_t size)
 {
-	static const uint64_t masks[] = {0,          0xff,         0xffff,         0xffffff,
-					 0xffffffff, 0xffffffffff, 0xffffffffffff, UINT64_MAX};
-	const unsigned length = tag >> (CALL_BITS + field * LENGTH_BITS) & LENGTH_MASK;
-	uint64_t value;
+	struct mt_call_batch head;
 
-	memcpy(&value, *at, sizeof(value));
-	*at += length_bytes[length];
-	return value & masks[length];
+	unpacker->left = mt_call_batch_count(record, size);
+	if (!unpacker->left)
+		return false;
+	memcpy(&head, record, sizeof(head));
+	unpacker->at = record + sizeof(head);
+	unpacker->end = record + size;
+	unpacker->time_ns = head.time;
+	unpacker->from = head.addr;
+	unpacker->defined = 0;
+	return true;
+}
+
+static uint64_t get_word(const uint8_t **at)
+{
+	uint64_t word;
+
+	memcpy(&word, *at, sizeof(word));
+	*at += sizeof(word);
+	return word;
+}
+
+/* What is AT behind the WORD of an event that is not SHORT.  False: there is no such event. */
+static bool take_long(struct mt_call_unpacker *unpacker, uint32_t word, const uint8_t **at,
+		      uint64_t *time_ns, uint64_t *from)
+{
+	const enum form form = word & FORM_MASK;
+	const unsigned call = word >> TIME_SHIFT & ((1 << TIME_BITS) - 1);
+
+	*time_ns += get_word(at);
+	*from = get_word(at);
+	if (form == LONG)
+		return true;
+	if (form != NEW || call >= MT_PERF_CALL_BATCH)
+		return false;
+	const uint64_t to = get_word(at), weight = get_word(at);
+	const struct mt_event event = mt_perf_call_event(call, 0, 0, to, weight);
+
+	unpacker->places[unpacker->defined++ % MT_CALL_BATCH_PLACES] = place_of(&event);
+	return true;
 }
 
 size_t mt_call_unpacker_next(struct mt_call_unpacker *unpacker, struct mt_event *out,
 			     size_t capacity)
 {
-	uint64_t time_ns = unpacker->time_ns, from = unpacker->from, to = unpacker->to;
-	const uint8_t *at = unpacker->at;
+	const uint8_t *at = unpacker->at, *const end = unpacker->end;
+	uint64_t time_ns = unpacker->time_ns, from = unpacker->from;
 	size_t count = 0;
 
 	if (capacity > unpacker->left)
 		capacity = unpacker->left;
-	for (; count < capacity && at < unpacker->end; count++) {
-		uint16_t tag;
+	for (; count < capacity && at < end; count++) {
+		uint32_t word;
 
-		memcpy(&tag, at, sizeof(tag));
-		const uint8_t *field = at + sizeof(tag);
-		at += event_bytes[(tag >> CALL_BITS) % sizeof(event_bytes)];
-		const enum mt_perf_call call = tag & ((1 << CALL_BITS) - 1);
-		time_ns += get(&field, tag, TIME);
-		from += unfold(get(&field, tag, FROM));
-		const uint64_t address = get(&field, tag, TO);
-		uint64_t weight = get(&field, tag, WEIGHT);
-		if (at > unpacker->end || call >= MT_PERF_CALL_BATCH) {
-			at = unpacker->end;
+		memcpy(&word, at, sizeof(word));
+		at += sizeof(word);
+		const uint32_t place = word >> PLACE_SHIFT & (MT_CALL_BATCH_PLACES - 1);
+		if (__builtin_expect((word & FORM_MASK) == SHORT, 1)) {
+			time_ns += word >> TIME_SHIFT & ((1 << TIME_BITS) - 1);
+			from += (uint64_t)((int64_t)((int32_t)word >> STACK_SHIFT) * STACK_UNIT);
+		} else if (!take_long(unpacker, word, &at, &time_ns, &from)) {
 			break;
 		}
-		if (call == MT_PERF_VALUE) {
-			weight = unfold(weight);
-			out[count] = mt_perf_call_event(call, time_ns, from, address, weight);
-			continue;
-		}
-		const bool has_weight = tag >> (CALL_BITS + WEIGHT * LENGTH_BITS) & LENGTH_MASK;
-		weight = has_weight ? to + unfold(weight) : 0;
-		to += unfold(address);
-		out[count] = mt_perf_call_event(call, time_ns, from, to, weight);
+		if (at > end || place >= unpacker->defined)
+			break;
+		out[count].time_ns = time_ns;
+		out[count].from = from;
+		memcpy(&out[count].to, &unpacker->places[place], sizeof(struct mt_call_place));
 	}
 	unpacker->time_ns = time_ns;
 	unpacker->from = from;
-	unpacker->to = to;
-	unpacker->at = at;
+	unpacker->at = count < capacity ? end : at;
 	unpacker->left -= (uint32_t)count;
 	return count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Call events packed into one record: a sample of mtrace:calls, whose IP, TIME and ADDR are those
- * of its first event, and whose raw data has them all, in five to seven bytes each.  Only
+ * of its first event, and whose raw data has them all, most of them in four bytes each.  Only
  * recordings that nobody but us reads have them: to write and read a sample for each event took
  * half the time of a snapshot. */
 #ifndef MT_PERF_CALL_BATCH_H
@@ -24,8 +24,17 @@ struct mt_call_batch {
 
 enum {
 	MT_CALL_BATCH_MAX = 65528,     /* bytes of a record */
-	MT_CALL_BATCH_EVENT_LEAST = 2, /* bytes of an event */
-	MT_CALL_BATCH_EVENT_MOST = 34,
+	MT_CALL_BATCH_EVENT_LEAST = 4, /* bytes of an event */
+	MT_CALL_BATCH_EVENT_MOST = 36,
+	MT_CALL_BATCH_PLACES_BITS = 11,
+	MT_CALL_BATCH_PLACES = 1 << MT_CALL_BATCH_PLACES_BITS,
+	MT_CALL_BATCH_SLOTS_BITS = 13,
+};
+
+/* What is the same of all events of a call from one place, or of a return: the second half of a
+ * struct mt_event. */
+struct mt_call_place {
+	uint64_t to, rest;
 };
 
 /* What an event is in a recording. */
@@ -63,16 +72,29 @@ static inline struct mt_event mt_perf_call_event(enum mt_perf_call call, uint64_
 	return event;
 }
 
+/* What packs; all zeros to begin with. */
+struct mt_call_packer {
+	struct mt_call_place places[MT_CALL_BATCH_PLACES]; /* of this batch */
+	uint32_t defined;                                  /* so many were */
+	uint16_t slots[1 << MT_CALL_BATCH_SLOTS_BITS];     /* which of them, perhaps, by hash */
+};
+
 /* Packs as many of the COUNT events, at least one, as a record has room for: MT_CALL_BATCH_MAX
  * bytes at BYTES.  `id`, `pid` and `tid` are the caller's to set in the struct mt_call_batch there.
  * Returns how many. */
-size_t mt_call_batch_pack(uint8_t *bytes, const struct mt_event *events, size_t count);
+size_t mt_call_batch_pack(struct mt_call_packer *packer, uint8_t *bytes,
+			  const struct mt_event *events, size_t count);
+
+/* How many events a record of SIZE bytes says that it has; 0: it is no batch. */
+uint32_t mt_call_batch_count(const uint8_t *record, size_t size);
 
 /* A walk over a batch's events. */
 struct mt_call_unpacker {
 	const uint8_t *at, *end;
 	uint32_t left;
-	uint64_t time_ns, from, to; /* of the event before */
+	uint64_t time_ns, from; /* of the event before */
+	uint32_t defined;       /* places, so far */
+	struct mt_call_place places[MT_CALL_BATCH_PLACES];
 };
 /* RECORD: a whole one of SIZE bytes, and MT_CALL_BATCH_EVENT_MOST bytes behind it that can be read,
  * whatever they are.  False: it is no batch. */

@@ -148,13 +148,12 @@ bool mt_recording_take_call(struct mt_recording *recording, const struct mt_perf
 	if (record->packed)
 		return true;
 	if (event == MT_PERF_CALL_BATCH) {
-		struct mt_call_unpacker unpacker;
-
-		if (!mt_call_unpacker_init(&unpacker, record->bytes, record->header.size))
+		run = (struct mt_call_run){
+		    .offset = record->offset,
+		    .count = mt_call_batch_count(record->bytes, record->header.size),
+		    .batch_bytes = record->header.size};
+		if (!run.count)
 			return true;
-		run = (struct mt_call_run){.offset = record->offset,
-					   .count = unpacker.left,
-					   .batch_bytes = record->header.size};
 	} else if (record->header.size != bytes) {
 		return true;
 	} else {
@@ -366,7 +365,8 @@ static struct mt_error *put_batches(struct mt_recording_writer *writer, int32_t 
 	struct mt_call_batch batch;
 
 	for (size_t done = 0; done < count;) {
-		done += mt_call_batch_pack(writer->batch, calls + done, count - done);
+		done +=
+		    mt_call_batch_pack(&writer->packer, writer->batch, calls + done, count - done);
 		memcpy(&batch, writer->batch, sizeof(batch));
 		batch.id = MT_WRITER_FIRST_CALL + MT_PERF_CALL_BATCH + 1u;
 		batch.pid = pid;

@@ -72,6 +72,7 @@ struct mt_recording_writer {
 	uint64_t first_time, last_time;   /* of the records; 0: none yet */
 	struct mt_str record;             /* the one that is being put together */
 	uint8_t batch[MT_CALL_BATCH_MAX]; /* likewise, of call events */
+	struct mt_call_packer packer;     /* who packs them */
 	MT_ARRAY(char *) command;
 	MT_ARRAY(uint64_t) auxtraces; /* file offsets */
 	MT_ARRAY(struct mt_writer_build_id) build_ids;

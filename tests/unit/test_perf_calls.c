@@ -173,6 +173,7 @@ static void what_is_written_comes_back(void **state)
 static void a_batch_may_follow_samples(void **state)
 {
 	static uint8_t batch[MT_CALL_BATCH_MAX], bytes[1 << 20];
+	static struct mt_call_packer packer;
 	struct mt_recording_writer *writer = NULL;
 	struct mt_recording *recording = NULL;
 	struct mt_perf_header header;
@@ -193,7 +194,7 @@ static void a_batch_may_follow_samples(void **state)
 	const uint64_t end = header.data.offset + header.data.size;
 	struct mt_perf_call_sample last;
 	memcpy(&last, bytes + end - sizeof(last), sizeof(last));
-	assert_int_equal(mt_call_batch_pack(batch, few + 2, FEW - 2), FEW - 2);
+	assert_int_equal(mt_call_batch_pack(&packer, batch, few + 2, FEW - 2), FEW - 2);
 	memcpy(&head, batch, sizeof(head));
 	head.id = last.id + MT_PERF_CALL_BATCH - MT_PERF_CALL;
 	head.pid = 100;
@@ -219,6 +220,7 @@ static void garbled_batches_are_errors_or_other_calls(void **state)
 {
 	enum { BATCH = 100 };
 	static uint8_t bytes[MT_CALL_BATCH_MAX + MT_CALL_BATCH_EVENT_MOST];
+	static struct mt_call_packer packer;
 	struct mt_event *many = odd_calls(), batch[BATCH];
 	uint8_t whole[8192];
 	struct mt_call_batch head;
@@ -226,7 +228,7 @@ static void garbled_batches_are_errors_or_other_calls(void **state)
 	uint64_t random = 1;
 
 	(void)state;
-	assert_int_equal(mt_call_batch_pack(bytes, many, BATCH), BATCH);
+	assert_int_equal(mt_call_batch_pack(&packer, bytes, many, BATCH), BATCH);
 	memcpy(&head, bytes, sizeof(head));
 	assert_true(head.header.size <= sizeof(whole));
 	memcpy(whole, bytes, head.header.size);
