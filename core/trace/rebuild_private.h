@@ -49,14 +49,18 @@ struct mt_rebuild {
 /* Behind a snapshot's mark: what EVENT says of whether something was lost there. */
 void mt_rebuild_pass_snapshot(struct mt_rebuild *rebuild, const struct mt_event *event);
 
+static inline uint64_t mt_rebuild_time(uint64_t now_ns, const struct mt_event *event)
+{
+	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
+	return (int64_t)event->time_ns > (int64_t)now_ns ? event->time_ns : now_ns;
+}
+
 static inline void mt_rebuild_advance(struct mt_rebuild *rebuild, const struct mt_event *event)
 {
 	if (rebuild->snapshot)
 		mt_rebuild_pass_snapshot(rebuild, event);
 	rebuild->before_ns = rebuild->now_ns;
-	/* Beyond 63 bits it is no time but garbage, and formats do not take it. */
-	if ((int64_t)event->time_ns > (int64_t)rebuild->now_ns)
-		rebuild->now_ns = event->time_ns;
+	rebuild->now_ns = mt_rebuild_time(rebuild->now_ns, event);
 	rebuild->estimated = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
 }
 
@@ -66,15 +70,16 @@ static inline size_t mt_rebuild_places(const struct mt_rebuild *rebuild)
 }
 
 /* By Knuth's multiplicative hashing. */
-static inline size_t mt_rebuild_place(const struct mt_rebuild *rebuild, uint64_t key)
+static inline size_t mt_rebuild_place(unsigned table_bits, uint64_t key)
 {
-	return (key * 0x9e3779b97f4a7c15u) >> (64 - rebuild->table_bits);
+	return (key * 0x9e3779b97f4a7c15u) >> (64 - table_bits);
 }
 
 static inline const struct mt_function *mt_rebuild_function_at(struct mt_rebuild *rebuild,
 							       uint64_t address)
 {
-	struct mt_cached_function *cached = &rebuild->functions[mt_rebuild_place(rebuild, address)];
+	struct mt_cached_function *cached =
+	    &rebuild->functions[mt_rebuild_place(rebuild->table_bits, address)];
 
 	if (cached->address != address || !cached->function) {
 		cached->address = address;

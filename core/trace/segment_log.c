@@ -112,7 +112,7 @@ static void pack_instant(struct mt_segment_log *log, uint64_t time_ns,
 	uint8_t *at = mt_log_record_start(log);
 
 	*at++ = MT_LOG_INSTANT;
-	at = mt_log_put_time(log, at, time_ns);
+	at = mt_log_write_time(at, &log->time_ns, time_ns);
 	memcpy(at, instant, sizeof(*instant));
 	mt_log_record_end(log, at + sizeof(*instant));
 }

@@ -73,37 +73,48 @@ static inline uint8_t *mt_log_put_number(uint8_t *at, uint8_t tag, uint32_t numb
 	return at + sizeof(both);
 }
 
-static inline uint8_t *mt_log_put_time(struct mt_segment_log *log, uint8_t *at, uint64_t time_ns)
+/* Records at AT, for who keeps LAST_NS, which is the log's `time_ns`, and where they end. */
+static inline uint8_t *mt_log_write_time(uint8_t *at, uint64_t *last_ns, uint64_t time_ns)
 {
-	uint64_t delta = time_ns > log->time_ns ? time_ns - log->time_ns : 0;
+	uint64_t delta = time_ns > *last_ns ? time_ns - *last_ns : 0;
 
-	log->time_ns += delta;
+	*last_ns += delta;
 	for (; delta >= 0x80; delta >>= 7)
 		*at++ = (uint8_t)(delta | 0x80);
 	*at++ = (uint8_t)delta;
 	return at;
 }
 
+static inline uint8_t *mt_log_write_begin(uint8_t *at, uint64_t *last_ns, uint64_t time_ns,
+					  bool estimated, uint32_t number)
+{
+	const uint8_t tag = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
+
+	return mt_log_write_time(mt_log_put_number(at, tag, number), last_ns, time_ns);
+}
+
+static inline uint8_t *mt_log_write_end(uint8_t *at, uint64_t *last_ns, uint64_t time_ns,
+					bool estimated, uint8_t flags)
+{
+	if (estimated)
+		flags |= MT_SLICE_END_TIME_ESTIMATED;
+	*at++ = (uint8_t)(MT_LOG_END | flags << MT_LOG_FLAGS_SHIFT);
+	return mt_log_write_time(at, last_ns, time_ns);
+}
+
 /* NUMBER has a record that defines it. */
 static inline void mt_log_put_begin(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 				    uint32_t number)
 {
-	const uint8_t tag = MT_LOG_BEGIN | (estimated ? MT_LOG_ESTIMATED : 0);
-
-	mt_log_record_end(
-	    log, mt_log_put_time(log, mt_log_put_number(mt_log_record_start(log), tag, number),
-				 time_ns));
+	mt_log_record_end(log, mt_log_write_begin(mt_log_record_start(log), &log->time_ns, time_ns,
+						  estimated, number));
 }
 
 static inline void mt_log_put_end(struct mt_segment_log *log, uint64_t time_ns, bool estimated,
 				  uint8_t flags)
 {
-	uint8_t *at = mt_log_record_start(log);
-
-	if (estimated)
-		flags |= MT_SLICE_END_TIME_ESTIMATED;
-	*at++ = (uint8_t)(MT_LOG_END | flags << MT_LOG_FLAGS_SHIFT);
-	mt_log_record_end(log, mt_log_put_time(log, at, time_ns));
+	mt_log_record_end(log, mt_log_write_end(mt_log_record_start(log), &log->time_ns, time_ns,
+						estimated, flags));
 }
 
 #endif

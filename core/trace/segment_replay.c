@@ -53,25 +53,30 @@ static inline struct mt_error *refill(struct reader *r)
 	return (size_t)(r->end - r->at) < MT_LOG_RECORD_MAX ? read_more(r) : NULL;
 }
 
-static inline uint64_t get_time(struct reader *r)
+static inline uint64_t read_time(const uint8_t **from)
 {
-	const uint8_t *at = r->at;
+	const uint8_t *at = *from;
 	uint64_t delta = *at & 0x7f;
 
 	for (unsigned int shift = 7; *at++ & 0x80; shift += 7)
 		delta |= (uint64_t)(*at & 0x7f) << shift;
-	r->at = at;
-	r->time_ns += delta;
+	*from = at;
+	return delta;
+}
+
+static uint64_t get_time(struct reader *r)
+{
+	r->time_ns += read_time(&r->at);
 	return r->time_ns;
 }
 
-static size_t get_number(struct reader *r)
+/* Of a record AT its tag, with which it was written. */
+static inline size_t read_number(const uint8_t **at)
 {
 	uint32_t number;
 
-	/* With the tag before it, as it was written. */
-	memcpy(&number, r->at - 1, sizeof(number));
-	r->at += 3;
+	memcpy(&number, *at, sizeof(number));
+	*at += sizeof(number);
 	return le32toh(number) >> 8;
 }
 
@@ -81,20 +86,7 @@ static void get_bytes(struct reader *r, void *bytes, size_t count)
 	r->at += count;
 }
 
-static inline struct mt_error *replay_begin(struct reader *r, bool estimated)
-{
-	struct mt_slice *slice = &r->slices.items[get_number(r)];
-
-	slice->time_ns = get_time(r);
-	slice->flags &= (uint8_t)~MT_SLICE_TIME_ESTIMATED;
-	slice->flags |= estimated ? MT_SLICE_TIME_ESTIMATED : 0;
-	slice->depth = r->depth++;
-	slice->arguments = r->text;
-	r->text = NULL;
-	return r->sink->ops->begin(r->sink->self, slice);
-}
-
-static inline struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
+static struct mt_error *replay_end(struct reader *r, uint64_t time_ns, uint8_t flags)
 {
 	struct mt_slice_end end = {
 	    .time_ns = time_ns, .flags = flags, .depth = --r->depth, .result = r->text};
@@ -103,10 +95,61 @@ static inline struct mt_error *replay_end(struct reader *r, uint64_t time_ns, ui
 	return r->sink->ops->end(r->sink->self, &end);
 }
 
+/* Behind the last byte at which a record may begin of which no part is missing. */
+static const uint8_t *whole_up_to(const struct reader *r)
+{
+	if (r->position == mt_log_size(r->log))
+		return r->end;
+	return r->end - r->at < MT_LOG_RECORD_MAX ? r->at : r->end - MT_LOG_RECORD_MAX + 1;
+}
+
+/* Begins and ends, up to the first record that is neither, or may not be whole yet. */
+static struct mt_error *replay_calls(struct reader *r)
+{
+	const struct mt_slice_sink sink = *r->sink;
+	const uint8_t *at = r->at, *const whole = whole_up_to(r);
+	uint64_t time_ns = r->time_ns;
+	uint32_t depth = r->depth;
+	struct mt_slice_end end;
+	struct mt_error *error = NULL;
+
+	while (!error && at < whole) {
+		const uint8_t tag = *at, kind = tag & MT_LOG_KIND_MASK;
+
+		if (kind == MT_LOG_BEGIN) {
+			struct mt_slice *slice = &r->slices.items[read_number(&at)];
+
+			time_ns += read_time(&at);
+			slice->time_ns = time_ns;
+			slice->flags &= (uint8_t)~MT_SLICE_TIME_ESTIMATED;
+			slice->flags |= tag & MT_LOG_ESTIMATED ? MT_SLICE_TIME_ESTIMATED : 0;
+			slice->depth = depth++;
+			slice->arguments = r->text;
+			error = sink.ops->begin(sink.self, slice);
+		} else if (kind == MT_LOG_END) {
+			at++;
+			time_ns += read_time(&at);
+			depth--;
+			end = (struct mt_slice_end){.time_ns = time_ns,
+						    .flags = tag >> MT_LOG_FLAGS_SHIFT,
+						    .depth = depth,
+						    .result = r->text};
+			error = sink.ops->end(sink.self, &end);
+		} else {
+			break;
+		}
+		r->text = NULL;
+	}
+	r->at = at;
+	r->time_ns = time_ns;
+	r->depth = depth;
+	return error;
+}
+
 /* Numbers begin anew once there are too many. */
 static struct mt_error *define(struct reader *r)
 {
-	size_t number = get_number(r);
+	size_t number = read_number(&r->at);
 	struct mt_log_definition definition;
 
 	if (mt_array_reserve(&r->slices, number + 1))
@@ -135,17 +178,20 @@ static struct mt_error *replay_instant(struct reader *r)
 	return r->sink->ops->instant(r->sink->self, &instant);
 }
 
-static struct mt_error *replay_rare(struct reader *r, uint8_t tag)
+static struct mt_error *replay_rare(struct reader *r)
 {
 	struct mt_log_late_text late;
 
-	switch (tag & MT_LOG_KIND_MASK) {
+	switch (*r->at & MT_LOG_KIND_MASK) {
 	case MT_LOG_INSTANT:
+		r->at++;
 		return replay_instant(r);
 	case MT_LOG_TEXT:
+		r->at++;
 		get_bytes(r, &r->text, sizeof(r->text));
 		return NULL;
 	case MT_LOG_LATE_TEXT:
+		r->at++;
 		get_bytes(r, &late, sizeof(late));
 		r->text = late.text;
 		return NULL;
@@ -154,15 +200,11 @@ static struct mt_error *replay_rare(struct reader *r, uint8_t tag)
 	}
 }
 
-static inline struct mt_error *replay_record(struct reader *r)
+static inline bool is_rare(const struct reader *r)
 {
-	const uint8_t tag = *r->at++, kind = tag & MT_LOG_KIND_MASK;
+	const uint8_t kind = *r->at & MT_LOG_KIND_MASK;
 
-	if (kind == MT_LOG_BEGIN)
-		return replay_begin(r, tag & MT_LOG_ESTIMATED);
-	if (kind == MT_LOG_END)
-		return replay_end(r, get_time(r), tag >> MT_LOG_FLAGS_SHIFT);
-	return replay_rare(r, tag);
+	return kind != MT_LOG_BEGIN && kind != MT_LOG_END;
 }
 
 static struct mt_error *begin_roots(struct reader *r, const struct mt_replay *replay)
@@ -201,7 +243,7 @@ static struct mt_error *replay_all(struct reader *r, const struct mt_replay *rep
 	}
 	mt_try(begin_roots(r, replay));
 	while (r->at < r->end) {
-		mt_try(replay_record(r));
+		mt_try(is_rare(r) ? replay_rare(r) : replay_calls(r));
 		mt_try(refill(r));
 	}
 	while (r->depth > 0)

@@ -15,7 +15,8 @@ static const struct mt_sp_cached_site *site_of(struct mt_sp_stack *stack,
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	uint64_t key = (uintptr_t)caller * 3 + (uintptr_t)callee + is_jump;
-	struct mt_sp_cached_site *cached = &stack->sites[mt_rebuild_place(&stack->base, key)];
+	struct mt_sp_cached_site *cached =
+	    &stack->sites[mt_rebuild_place(stack->base.table_bits, key)];
 
 	if (cached->caller == caller && cached->callee == callee && cached->is_jump == is_jump)
 		return cached;
@@ -32,7 +33,7 @@ static struct mt_sp_cached_call *call_before(struct mt_sp_stack *stack, uint64_t
 {
 	const struct mt_symbolizer *symbolizer = stack->base.symbolizer;
 	struct mt_sp_cached_call *cached =
-	    &stack->calls[mt_rebuild_place(&stack->base, return_address)];
+	    &stack->calls[mt_rebuild_place(stack->base.table_bits, return_address)];
 
 	if (cached->return_address == return_address)
 		return cached;
@@ -248,10 +249,11 @@ static void begin_seen(struct mt_sp_stack *stack, const struct mt_sp_cached_call
 		       const struct mt_log_slice *slice)
 {
 	struct mt_segment_log *log = &stack->base.log;
-	struct mt_sp_seen *seen = mt_sp_seen_place(stack, call->return_address, slice->address);
+	struct mt_sp_seen *seen = &stack->seen[mt_sp_seen_place(
+	    stack->base.table_bits, call->return_address, slice->address)];
 	const bool shows_inlines = stack->base.options.inlines;
 
-	if (mt_sp_is_seen(stack, seen, call->return_address, slice->address)) {
+	if (mt_sp_is_seen(seen, log->slices.generation, call->return_address, slice->address)) {
 		mt_log_put_begin(log, stack->base.now_ns, stack->base.estimated, seen->number);
 		return;
 	}

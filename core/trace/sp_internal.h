@@ -219,6 +219,23 @@ static inline struct mt_sp_frame *mt_sp_top(const struct mt_sp_region *region)
 	return region->frames.count ? mt_array_last(&region->frames) : NULL;
 }
 
+static inline void mt_sp_frame_init(struct mt_sp_frame *frame, const struct mt_function *function,
+				    uint64_t sp, uint64_t return_address)
+{
+	/* One by one: of a whole struct GCC makes a `rep stos`, which takes as long as all else. */
+	frame->function = function;
+	frame->sp = sp;
+	frame->return_address = return_address;
+	frame->chain = NULL;
+	frame->inlines = 0;
+	frame->python = NULL;
+	frame->made = frame->at_entry = frame->is_root = false;
+	frame->late.place = 0;
+	frame->late.epoch = 0;
+	frame->call_site = 0;
+	frame->call_id = 0;
+}
+
 /* A frame on the current stack.  NULL: no memory, and the rebuild has failed. */
 static inline struct mt_sp_frame *mt_sp_push(struct mt_sp_stack *stack,
 					     const struct mt_function *function, uint64_t sp,
@@ -232,18 +249,7 @@ static inline struct mt_sp_frame *mt_sp_push(struct mt_sp_stack *stack,
 		return NULL;
 	}
 	struct mt_sp_frame *frame = &region->frames.items[region->frames.count++];
-	/* One by one: of a whole struct GCC makes a `rep stos`, which takes as long as all else. */
-	frame->function = function;
-	frame->sp = sp;
-	frame->return_address = return_address;
-	frame->chain = NULL;
-	frame->inlines = 0;
-	frame->python = NULL;
-	frame->made = frame->at_entry = frame->is_root = false;
-	frame->late.place = 0;
-	frame->late.epoch = 0;
-	frame->call_site = 0;
-	frame->call_id = 0;
+	mt_sp_frame_init(frame, function, sp, return_address);
 	return frame;
 }
 
@@ -297,17 +303,18 @@ static inline const struct mt_inline *mt_sp_outermost(const struct mt_sp_stack *
 	return span->depth && !stack->base.options.inlines ? span->chain[0] : NULL;
 }
 
-static inline struct mt_sp_seen *mt_sp_seen_place(const struct mt_sp_stack *stack,
-						  uint64_t return_address, uint64_t to)
+/* Which of a table's places is that of such a call. */
+static inline size_t mt_sp_seen_place(unsigned table_bits, uint64_t return_address, uint64_t to)
 {
-	return &stack->seen[mt_rebuild_place(&stack->base, return_address ^ to << 16)];
+	return mt_rebuild_place(table_bits, return_address ^ to << 16);
 }
 
-static inline bool mt_sp_is_seen(const struct mt_sp_stack *stack, const struct mt_sp_seen *seen,
+/* GENERATION: of the log's slices. */
+static inline bool mt_sp_is_seen(const struct mt_sp_seen *seen, uint32_t generation,
 				 uint64_t return_address, uint64_t to)
 {
 	return seen->return_address == return_address && seen->to == to &&
-	       seen->generation == stack->base.log.slices.generation;
+	       seen->generation == generation;
 }
 
 /* sp_plain.c */
