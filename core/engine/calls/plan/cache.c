@@ -31,7 +31,7 @@ struct ranges {
 	const struct mt_code_range *last;
 };
 
-static bool lies_in_code(struct ranges *ranges, uint64_t start, uint64_t length)
+static inline bool lies_in_code(struct ranges *ranges, uint64_t start, uint64_t length)
 {
 	if (!ranges->last || start < ranges->last->start || start >= ranges->last->end)
 		ranges->last = mt_code_at(ranges->code, start);

@@ -10,11 +10,6 @@
 #define SHORT_JUMP 0xeb
 #define INT3       0xcc
 
-bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch)
-{
-	return !place->off[patch] && !place->held[patch];
-}
-
 void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target)
 {
 	uint32_t distance = (uint32_t)(target - (at + MT_PATCH_JUMP_BYTES));
@@ -36,8 +31,14 @@ static inline void put(const struct mt_calls_piece *piece, uint64_t at, const ui
 			piece->bytes[at + i - piece->start] = bytes[i];
 }
 
-static void put_jump(const struct mt_calls_space *space, const struct mt_calls_module *module,
-		     size_t index, const struct mt_calls_piece *piece)
+static uint64_t trampoline_of(const struct mt_calls_module *module, size_t index)
+{
+	return module->room + module->offsets[index];
+}
+
+/* The patch's jump to TARGET. */
+static void put_jump(const struct mt_calls_module *module, size_t index,
+		     const struct mt_calls_piece *piece, uint64_t target)
 {
 	const struct mt_patch *patch = &module->file->plan->patches.items[index];
 	uint64_t at = patch->address + module->bias, from = at;
@@ -49,8 +50,7 @@ static void put_jump(const struct mt_calls_space *space, const struct mt_calls_m
 		bytes[1] = (uint8_t)(from - (at + MT_PATCH_SHORT_BYTES));
 		put(piece, at, bytes, MT_PATCH_SHORT_BYTES);
 	}
-	mt_calls_make_jump(bytes, from,
-			   mt_calls_stub_before(space, at, module->room + module->offsets[index]));
+	mt_calls_make_jump(bytes, from, target);
 	put(piece, from, bytes, sizeof(bytes));
 }
 
@@ -70,8 +70,7 @@ size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address)
 }
 
 /* Dead bytes first: long jumps may stand among them. */
-static void put_patches(const struct mt_calls_space *space, const struct mt_calls_place *place,
-			const struct mt_calls_piece *piece)
+static void put_patches(const struct mt_calls_place *place, const struct mt_calls_piece *piece)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
@@ -91,13 +90,33 @@ static void put_patches(const struct mt_calls_space *space, const struct mt_call
 	}
 	for (size_t i = first; i < end; i++)
 		if (mt_calls_is_on(place, i))
-			put_jump(space, module, i, piece);
+			put_jump(module, i, piece, trampoline_of(module, i));
+}
+
+/* A breakpoint that has no bytes of its own: the jump of the patch that it stands at leads to it. */
+static void turn_patch(const struct mt_calls_space *space, const struct mt_calls_place *place,
+		       const struct mt_calls_piece *piece, uint64_t address)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+	const size_t index = mt_calls_first_patch(plan, address - module->bias);
+
+	if (index < plan->patches.count && mt_calls_patch_address(module, index) == address &&
+	    mt_calls_is_on(place, index))
+		put_jump(module, index, piece,
+			 mt_calls_stub_before(space, address, trampoline_of(module, index)));
 }
 
 void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
 		      const struct mt_calls_piece *piece)
 {
-	put_patches(space, place, piece);
+	const struct mt_calls_module *module = place->module;
+
+	put_patches(place, piece);
+	/* Others have bytes of their own, which may lie over a patch: they come last. */
+	mt_array_each (one, &space->breaks)
+		if (!one->length && one->address - module->start < module->end - module->start)
+			turn_patch(space, place, piece, one->address);
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
 

@@ -27,7 +27,10 @@ void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_
 /* The first patch at an address of the file, or behind it. */
 size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address);
 /* Whether a patch is to be there. */
-bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch);
+static inline bool mt_calls_is_on(const struct mt_calls_place *place, size_t patch)
+{
+	return !place->off[patch] && !place->held[patch];
+}
 void mt_calls_make_jump(uint8_t bytes[MT_PATCH_JUMP_BYTES], uint64_t at, uint64_t target);
 
 /* text_begin.c */
