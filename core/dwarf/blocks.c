@@ -63,7 +63,7 @@ const void *mt_block_at(struct mt_unit *unit, uint64_t address)
 {
 	const void *innermost = NULL;
 	size_t budget = MOST_DIES;
-	Dwarf_Die block = unit->die;
+	Dwarf_Die block = mt_unit_tree(unit);
 
 	for (unsigned depth = 0; depth < DEEPEST; depth++) {
 		if (!find_child(&block, address, 0, &budget, &block))
@@ -113,8 +113,10 @@ bool mt_unit_has_lists(struct mt_unit *unit)
 	size_t budget = MOST_DIES;
 
 	if (!unit->lists_sought) {
+		Dwarf_Die die = mt_unit_tree(unit);
+
 		unit->lists_sought = true;
-		unit->has_lists = has_list(&unit->die, 0, &budget);
+		unit->has_lists = has_list(&die, 0, &budget);
 	}
 	return unit->has_lists;
 }

@@ -79,10 +79,11 @@ static int compare_assembled(const void *a, const void *b)
 static struct mt_unit_functions *build(struct mt_unit *unit)
 {
 	struct mt_unit_functions *functions = calloc(1, sizeof(*functions));
+	Dwarf_Die die = mt_unit_tree(unit);
 
 	if (!functions)
 		return NULL;
-	collect(functions, &unit->die, 0);
+	collect(functions, &die, 0);
 	if (functions->ranges.count)
 		qsort(functions->ranges.items, functions->ranges.count, sizeof(struct range),
 		      dwarf_srclang(&unit->die) == DW_LANG_Mips_Assembler ? compare_assembled

@@ -71,7 +71,7 @@ static void append_name(Dwarf_Die *origin, const char *scope, struct mt_str *out
 static struct mt_source definition(struct mt_objfile *objfile, Dwarf_Die *origin)
 {
 	Dwarf_Die unit;
-	struct mt_source source = {.file = dwarf_decl_file(origin)};
+	struct mt_source source = {.file = mt_dwarf_decl_file(objfile->dwarf.data, origin)};
 	int line = 0, column = 0;
 
 	if (dwarf_diecu(origin, &unit, NULL, NULL))

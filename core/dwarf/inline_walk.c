@@ -224,7 +224,7 @@ static void name_all(struct walk *walk)
 	}
 }
 
-int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
+int mt_inline_walk(struct mt_objfile *objfile, struct mt_unit *unit,
 		   struct mt_inline_intervals *out)
 {
 	struct walk walk = {
@@ -233,13 +233,13 @@ int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
 	    .unit = unit->lines,
 	    .split_budget = 1 << 24,
 	};
-	Dwarf_Die die = unit->die;
+	Dwarf_Die die = mt_unit_tree(unit);
 
 	/* A split file's bytes are not counted in the main one's. */
 	walk.budget =
-	    unit->die.addr == unit->lines.addr ? &mt_dwarf(objfile)->budget : &walk.split_budget;
+	    unit->die.addr == unit->lines.addr ? &unit->dwarf->budget : &walk.split_budget;
 
-	if (dwarf_getsrcfiles(&die, &walk.files, &walk.file_count))
+	if (mt_dwarf_files(unit->dwarf, &die, &walk.files, &walk.file_count))
 		walk.file_count = 0;
 	walk_children(&walk, &die, (struct place){.scope = ""});
 	name_all(&walk);

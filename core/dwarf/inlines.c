@@ -90,7 +90,7 @@ static int flatten(struct mt_inline_intervals *intervals, struct mt_inline_inter
 	return result;
 }
 
-static struct mt_inlines *build(struct mt_objfile *objfile, const struct mt_unit *unit)
+static struct mt_inlines *build(struct mt_objfile *objfile, struct mt_unit *unit)
 {
 	struct mt_inline_intervals intervals = {0};
 	struct mt_inlines *inlines = calloc(1, sizeof(*inlines));
@@ -196,7 +196,7 @@ void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
 					   const struct mt_inline *instance),
 			     void *context)
 {
-	struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct inlined_search search_for = {.name = name};
 
 	search_for.word_length = mt_name_last_word(name, &search_for.word);
@@ -215,7 +215,7 @@ void mt_objfile_find_inlined(struct mt_objfile *objfile, const char *name,
 
 void mt_objfile_inlines_at(struct mt_objfile *objfile, uint64_t address, struct mt_inline_span *out)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	size_t behind = dwarf ? mt_dwarf_search(dwarf, address) : 0;
 
 	*out = (struct mt_inline_span){.start = 0, .end = UINT64_MAX};

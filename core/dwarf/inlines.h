@@ -33,7 +33,7 @@ struct mt_inlines {
 
 /* inline_walk.c: every inlined call of a unit, with each of its ranges.  Returns 0, or -1 without
  * memory. */
-int mt_inline_walk(struct mt_objfile *objfile, const struct mt_unit *unit,
+int mt_inline_walk(struct mt_objfile *objfile, struct mt_unit *unit,
 		   struct mt_inline_intervals *out);
 
 /* inline_names.c: the function that an origin (DW_AT_abstract_origin) describes; one object for the

@@ -23,7 +23,7 @@ static void read_rows(struct mt_objfile *objfile, struct mt_unit *unit)
 	if (unit->rows_read)
 		return;
 	unit->rows_read = true;
-	if (dwarf_getsrclines(&unit->lines, &lines, &count))
+	if (mt_dwarf_lines(unit->dwarf, &unit->lines, &lines, &count))
 		return;
 	unit->rows = mt_arena_alloc(&objfile->arena, count * sizeof(*unit->rows));
 	for (size_t i = 0; unit->rows && i < count; i++) {
@@ -71,7 +71,7 @@ static bool describe(struct mt_objfile *objfile, struct mt_unit *unit, Dwarf_Lin
 
 bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct mt_source *out)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 
 	*out = (struct mt_source){0};
@@ -84,7 +84,7 @@ bool mt_objfile_source_at(struct mt_objfile *objfile, uint64_t address, struct m
 
 bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, uint64_t *out)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, start) : NULL;
 
 	if (!unit)
@@ -181,7 +181,7 @@ static size_t behind_line(const struct mt_unit *unit, size_t first, size_t index
 
 bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_line_range *out)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 
 	*out = (struct mt_line_range){0};
@@ -200,7 +200,7 @@ bool mt_objfile_line_at(struct mt_objfile *objfile, uint64_t address, struct mt_
 
 bool mt_objfile_lines_begin_at(struct mt_objfile *objfile, uint64_t address)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 	unsigned count = 0;
 	bool statement, ends;
@@ -256,7 +256,7 @@ static bool unit_has_file(struct line_search *search, struct mt_unit *unit)
 	Dwarf_Files *files;
 	size_t count;
 
-	if (dwarf_getsrcfiles(&unit->lines, &files, &count))
+	if (mt_dwarf_files(unit->dwarf, &unit->lines, &files, &count))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (file_matches(mt_dwarf_path(search->objfile, &unit->lines,
@@ -347,7 +347,7 @@ void mt_objfile_find_line(struct mt_objfile *objfile, const char *file, uint32_t
 {
 	struct line_search search = {
 	    .objfile = objfile,
-	    .dwarf = mt_dwarf(objfile),
+	    .dwarf = mt_dwarf_by_unit(objfile),
 	    .file = file,
 	    .line = line,
 	    .visit = find_best,

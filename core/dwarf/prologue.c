@@ -13,7 +13,7 @@
 
 static const char *unit_text(struct mt_objfile *objfile, uint64_t address, unsigned name)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 	Dwarf_Attribute attribute;
 
@@ -29,7 +29,7 @@ const char *mt_objfile_directory_at(struct mt_objfile *objfile, uint64_t address
 {
 	const char *name = unit_text(objfile, address, DW_AT_name);
 	const char *directory = unit_text(objfile, address, DW_AT_comp_dir);
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 	/* Of Rust's units only the whole is named in full. */
 	bool is_rust = unit && dwarf_srclang(&unit->die) == DW_LANG_Rust;
@@ -44,7 +44,7 @@ const char *mt_objfile_unit_at(struct mt_objfile *objfile, uint64_t address)
 
 const char *mt_objfile_own_name_at(struct mt_objfile *objfile, uint64_t address)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 	Dwarf_Attribute attribute;
 	Dwarf_Die function;
@@ -65,7 +65,7 @@ static const char *producer_of(struct mt_objfile *objfile, uint64_t address)
 /* gcc's location lists, which it writes when it optimises, hold in prologues too. */
 static bool tells_everywhere(struct mt_objfile *objfile, uint64_t address, const char *producer)
 {
-	const struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	const struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 	struct mt_unit *unit = dwarf ? mt_dwarf_unit_at(dwarf, address) : NULL;
 
 	return unit && strncmp(producer, "GNU ", 4) == 0 && mt_unit_has_lists(unit);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/units.h"
 
-#include "elf/inflate.h"
 #include "elf/section.h"
 
 #include <dwarf.h>
@@ -40,7 +39,7 @@ static int add_ranges_of_lines(struct mt_dwarf *dwarf, const struct mt_objfile *
 	Dwarf_Addr start = 0;
 	bool in_sequence = false;
 
-	if (dwarf_getsrclines(die, &lines, &count))
+	if (mt_dwarf_lines(dwarf, die, &lines, &count))
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Line *line = dwarf_onesrcline(lines, i);
@@ -75,7 +74,7 @@ static int add_ranges(struct mt_dwarf *dwarf, const struct mt_objfile *objfile, 
 static int add_unit(struct mt_dwarf *dwarf, const struct mt_objfile *objfile, Dwarf_Die *die,
 		    Dwarf_Die *split)
 {
-	struct mt_unit unit = {.die = split->addr ? *split : *die, .lines = *die};
+	struct mt_unit unit = {.dwarf = dwarf, .die = split->addr ? *split : *die, .lines = *die};
 
 	if (mt_array_grow((void **)&dwarf->units, &dwarf->unit_capacity, sizeof(unit),
 			  dwarf->unit_count + 1))
@@ -123,16 +122,6 @@ static void make_disjoint(struct mt_dwarf *dwarf)
 	dwarf->range_count = kept;
 }
 
-static bool has_info(Elf *elf)
-{
-	struct mt_section section = {0};
-
-	while (mt_section_next(elf, &section))
-		if (strcmp(section.name, ".debug_info") == 0)
-			return true;
-	return false;
-}
-
 /* libdw reads all that it finds as it begins, and in a large program the lists of locations are a
  * third of that. */
 static void leave_out_locations(Elf *elf)
@@ -148,18 +137,48 @@ static void leave_out_locations(Elf *elf)
 	}
 }
 
+/* libdw finds split files from where this one is. */
+static bool has_split_units(Dwarf *begun)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	uint8_t type;
+
+	while (dwarf_get_units(begun, cu, &cu, NULL, &type, &die, NULL) == 0)
+		if (type != DW_UT_compile && type != DW_UT_partial && type != DW_UT_type)
+			return true;
+	return false;
+}
+
+/* False: libdw is to read the file itself. */
+static bool begin_image(struct mt_dwarf *dwarf, const struct mt_elf_file *file)
+{
+	if (!mt_debug_image_open(file, &dwarf->image))
+		return false;
+	dwarf->dwarf = dwarf_begin_elf(dwarf->image.file.elf, DWARF_C_READ, NULL);
+	if (dwarf->dwarf && !mt_dwarf_is_by_unit(dwarf)) {
+		dwarf_end(dwarf->dwarf);
+		mt_debug_image_read(&dwarf->image, MT_DEBUG_INFO, 0, UINT64_MAX);
+		dwarf->dwarf = dwarf_begin_elf(dwarf->image.file.elf, DWARF_C_READ, NULL);
+	}
+	if (dwarf->dwarf && !has_split_units(dwarf->dwarf))
+		return true;
+	dwarf_end(dwarf->dwarf);
+	mt_debug_image_close(&dwarf->image);
+	return false;
+}
+
 static void begin(struct mt_dwarf *dwarf, struct mt_objfile *objfile)
 {
-	const struct mt_elf_file *file;
+	const struct mt_elf_file *file = &objfile->main;
 
 	mt_objfile_seek_debug(objfile);
-	file =
-	    objfile->debug.elf && has_info(objfile->debug.elf) ? &objfile->debug : &objfile->main;
+	if (objfile->debug.elf && mt_section_exists(objfile->debug.elf, ".debug_info"))
+		file = &objfile->debug;
 	if (objfile->without_locations)
 		leave_out_locations(file->elf);
-	if (mt_inflate_debug(file, &dwarf->inflated))
-		file = &dwarf->inflated;
-	dwarf->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	if (!begin_image(dwarf, file))
+		dwarf->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
 }
 
 static size_t budget_for(Elf *elf)
@@ -185,13 +204,13 @@ static void destroy(void *data)
 	mt_inline_names_destroy(dwarf->inline_names);
 	if (dwarf->dwarf)
 		dwarf_end(dwarf->dwarf);
-	mt_elf_file_close(&dwarf->inflated);
+	mt_debug_image_close(&dwarf->image);
 	free(dwarf->units);
 	free(dwarf->ranges);
 	free(dwarf);
 }
 
-struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
+struct mt_dwarf *mt_dwarf_by_unit(struct mt_objfile *objfile)
 {
 	struct mt_dwarf *dwarf = objfile->dwarf.data;
 
@@ -211,9 +230,22 @@ struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
 	return dwarf;
 }
 
+struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile)
+{
+	struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
+
+	if (dwarf && !dwarf->is_all_there) {
+		mt_debug_image_read(&dwarf->image, MT_DEBUG_INFO, 0, UINT64_MAX);
+		mt_debug_image_read(&dwarf->image, MT_DEBUG_LOC, 0, UINT64_MAX);
+		mt_debug_image_read(&dwarf->image, MT_DEBUG_LOCLISTS, 0, UINT64_MAX);
+		dwarf->is_all_there = true;
+	}
+	return dwarf;
+}
+
 bool mt_objfile_is_rust(struct mt_objfile *objfile)
 {
-	struct mt_dwarf *dwarf = mt_dwarf(objfile);
+	struct mt_dwarf *dwarf = mt_dwarf_by_unit(objfile);
 
 	return dwarf && dwarf->unit_count && dwarf_srclang(&dwarf->units[0].die) == DW_LANG_Rust;
 }

@@ -5,6 +5,7 @@
 #define MT_DWARF_UNITS_H
 
 #include "dwarf/source.h"
+#include "elf/debug_image.h"
 #include "elf/objfile_private.h"
 
 #include <elfutils/libdw.h>
@@ -13,7 +14,10 @@ struct mt_inlines;
 struct mt_unit_functions;
 
 struct mt_unit {
-	Dwarf_Die die;   /* whose children hold the functions: of the split file, if there is one */
+	struct mt_dwarf *dwarf;
+	/* Whose children hold the functions: of the split file, if there is one.  What stands below
+	 * it is there once mt_unit_tree() or mt_dwarf() was called. */
+	Dwarf_Die die;
 	Dwarf_Die lines; /* whose line table counts */
 	bool rows_read;
 	Dwarf_Line **rows; /* of the line table, once they were read, by address; NULL: none */
@@ -34,7 +38,9 @@ struct mt_inline_names;
 
 struct mt_dwarf {
 	Dwarf *dwarf;                /* NULL: no DWARF */
-	struct mt_elf_file inflated; /* its file, where that was compressed; else not open */
+	struct mt_debug_image image; /* that it reads, if there is one */
+	bool is_all_there;           /* but for the line tables */
+	const Dwarf_CU *lines_of;    /* whose line table was asked for last */
 	struct mt_unit *units;
 	size_t unit_count;
 	size_t unit_capacity;
@@ -63,10 +69,23 @@ bool mt_prologue_end(struct mt_objfile *objfile, uint64_t start, uint64_t end, u
 
 /* Built at the first question.  NULL without memory. */
 struct mt_dwarf *mt_dwarf(struct mt_objfile *objfile);
+/* The same for who looks only at the DIEs of units, and at what reading.c reads for it. */
+struct mt_dwarf *mt_dwarf_by_unit(struct mt_objfile *objfile);
 /* How many ranges begin at or below an address: the one before may hold it. */
 size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address);
 /* NULL: no unit holds it. */
 struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address);
+
+/* reading.c: what libdw is about to look at is read before. */
+/* Each unit can be read for itself, and that its DIE needs was read.  False also where something
+ * is garbled. */
+bool mt_dwarf_is_by_unit(struct mt_dwarf *dwarf);
+/* The unit's DIE, for who looks at what stands below it. */
+Dwarf_Die mt_unit_tree(struct mt_unit *unit);
+/* As dwarf_getsrclines(), dwarf_getsrcfiles() and dwarf_decl_file(), which nobody else calls. */
+int mt_dwarf_lines(struct mt_dwarf *dwarf, Dwarf_Die *unit, Dwarf_Lines **lines, size_t *count);
+int mt_dwarf_files(struct mt_dwarf *dwarf, Dwarf_Die *unit, Dwarf_Files **files, size_t *count);
+const char *mt_dwarf_decl_file(struct mt_dwarf *dwarf, Dwarf_Die *die);
 
 /* blocks.c: identifies blocks that have names of their own: functions, inlined calls, and blocks
  * within them with variables.  NULL: none holds the address. */

@@ -187,12 +187,10 @@ bool mt_objfile_find_by_build_id(struct mt_objfile *objfile, const struct mt_bui
 
 void mt_objfile_seek_debug(struct mt_objfile *objfile)
 {
-	struct mt_section section;
-
 	if (objfile->debug_sought)
 		return;
 	objfile->debug_sought = true;
-	if (mt_section_find(objfile->main.elf, ".debug_info", &section))
+	if (mt_section_exists(objfile->main.elf, ".debug_info"))
 		return;
 	if (!find_in_build_id_directory(objfile, &objfile->build_id, ".debug", &objfile->debug) &&
 	    !find_by_debuglink(objfile, &objfile->debug))

@@ -119,26 +119,33 @@ struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out)
 	return begin(out, elf_begin(out->fd, ELF_C_READ, NULL));
 }
 
-struct mt_error *mt_elf_file_take_memory(const char *name, void *bytes, size_t size,
+struct mt_error *mt_elf_file_lend_memory(const char *name, void *bytes, size_t size,
 					 struct mt_elf_file *out)
 {
-	*out = (struct mt_elf_file){.fd = -1, .path = strdup(name), .bytes = bytes};
-	if (!out->path || !out->bytes) {
-		mt_elf_file_close(out);
+	*out = (struct mt_elf_file){.fd = -1, .path = strdup(name)};
+	if (!out->path)
 		return mt_error_no_memory();
-	}
 	elf_version(EV_CURRENT);
-	return begin(out, elf_memory(out->bytes, size));
+	return begin(out, elf_memory(bytes, size));
 }
 
 struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
 					 struct mt_elf_file *out)
 {
 	void *copy = malloc(size + 1);
+	struct mt_error *error;
 
-	if (copy && size)
+	*out = (struct mt_elf_file){.fd = -1};
+	if (!copy)
+		return mt_error_no_memory();
+	if (size)
 		memcpy(copy, bytes, size);
-	return mt_elf_file_take_memory(name, copy, size, out);
+	error = mt_elf_file_lend_memory(name, copy, size, out);
+	if (error)
+		free(copy);
+	else
+		out->bytes = copy;
+	return error;
 }
 
 void mt_elf_file_close(struct mt_elf_file *file)

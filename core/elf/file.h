@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 
 struct mt_elf_file {
-	char *path; /* where it was opened */
-	int fd;     /* -1: from memory */
-	void *bytes;
+	char *path;         /* where it was opened */
+	int fd;             /* -1: from memory */
+	void *bytes;        /* its own memory; NULL: none */
 	Elf *elf;           /* NULL: not open */
 	bool is_i386;       /* else of x86-64 */
 	struct stat status; /* when it was opened: */
@@ -28,8 +28,8 @@ struct mt_error *mt_elf_file_open(const char *path, struct mt_elf_file *out);
 /* BYTES are copied. */
 struct mt_error *mt_elf_file_open_memory(const char *name, const void *bytes, size_t size,
 					 struct mt_elf_file *out);
-/* BYTES, of malloc(), are taken over, also after an error; NULL is an error. */
-struct mt_error *mt_elf_file_take_memory(const char *name, void *bytes, size_t size,
+/* BYTES remain the caller's, and must outlive it. */
+struct mt_error *mt_elf_file_lend_memory(const char *name, void *bytes, size_t size,
 					 struct mt_elf_file *out);
 /* Whether the segments lie in the file.  Those of a separate debug file need not.  Errors: FORMAT.
  */

@@ -36,6 +36,16 @@ bool mt_section_find(Elf *elf, const char *name, struct mt_section *out)
 	return false;
 }
 
+bool mt_section_exists(Elf *elf, const char *name)
+{
+	struct mt_section section = {0};
+
+	while (mt_section_next(elf, &section))
+		if (strcmp(section.name, name) == 0)
+			return true;
+	return false;
+}
+
 bool mt_section_find_type(Elf *elf, unsigned type, struct mt_section *out)
 {
 	out->scn = NULL;

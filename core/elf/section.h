@@ -16,6 +16,8 @@ struct mt_section {
 
 /* False: there is none, or it cannot be read. */
 bool mt_section_find(Elf *elf, const char *name, struct mt_section *out);
+/* The same without reading it. */
+bool mt_section_exists(Elf *elf, const char *name);
 /* The first of a type (SHT_SYMTAB …). */
 bool mt_section_find_type(Elf *elf, unsigned type, struct mt_section *out);
 /* The next one after out->scn (NULL: the first), without its data (data is NULL).  False: that was

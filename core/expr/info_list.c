@@ -46,9 +46,10 @@ static void add(struct list *list, struct entry entry)
 /* ---- What DWARF defines ---- */
 
 /* "d.c": as it was given to the compiler, where that was with its directory. */
-static const char *file_of(Dwarf_Die *die)
+static const char *file_of(struct mt_module *module, Dwarf_Die *die)
 {
-	const char *path = dwarf_decl_file(die), *directory = NULL;
+	struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
+	const char *path = dwarf ? mt_dwarf_decl_file(dwarf, die) : NULL, *directory = NULL;
 	Dwarf_Attribute attribute;
 	Dwarf_Die unit;
 
@@ -209,7 +210,7 @@ static void add_definitions(struct list *list, struct mt_module *module)
 		if (is_listed(list, name)) {
 			struct mt_str full = {0}, text = {0};
 			Dwarf_Die die = name->die;
-			struct entry entry = {.file = file_of(&die),
+			struct entry entry = {.file = file_of(module, &die),
 					      .is_static = is_static(list, name)};
 
 			append_name(list, module, name, &full);

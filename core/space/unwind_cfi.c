@@ -2,6 +2,7 @@
 /* Call frame information (DWARF 5, section 6.4; LSB Core, "Exception Frames"), as libdw reads it.
  * .eh_frame is asked first: it is loaded with the program, and covers what .debug_frame does. */
 #include "dwarf/machine.h"
+#include "elf/debug_image.h"
 #include "elf/objfile_private.h"
 #include "elf/section.h"
 #include "space/unwind_private.h"
@@ -10,8 +11,9 @@
 #include <elfutils/libdwelf.h>
 
 struct mt_cfi {
-	Dwarf_CFI *loaded; /* .eh_frame; NULL: none */
-	Dwarf *dwarf;      /* that holds .debug_frame; NULL: none, or not sought yet */
+	Dwarf_CFI *loaded;           /* .eh_frame; NULL: none */
+	Dwarf *dwarf;                /* that holds .debug_frame; NULL: none, or not sought yet */
+	struct mt_debug_image image; /* that it reads, if there is one */
 	bool dwarf_sought;
 };
 
@@ -22,26 +24,27 @@ static void destroy(void *data)
 	if (cfi->loaded)
 		dwarf_cfi_end(cfi->loaded);
 	dwarf_end(cfi->dwarf);
+	mt_debug_image_close(&cfi->image);
 	free(cfi);
 }
 
-static Dwarf *dwarf_with_frames(const struct mt_elf_file *file)
+static Dwarf *dwarf_with_frames(const struct mt_elf_file *file, struct mt_debug_image *image)
 {
-	struct mt_section section;
-
-	if (!file->elf || !mt_section_find(file->elf, ".debug_frame", &section))
+	if (!file->elf || !mt_section_exists(file->elf, ".debug_frame"))
 		return NULL;
-	return dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+	return dwarf_begin_elf(mt_debug_image_open_frames(file, image) ? image->file.elf
+								       : file->elf,
+			       DWARF_C_READ, NULL);
 }
 
 static Dwarf_CFI *debug_frame(struct mt_objfile *objfile, struct mt_cfi *cfi)
 {
 	if (!cfi->dwarf_sought) {
 		cfi->dwarf_sought = true;
-		cfi->dwarf = dwarf_with_frames(&objfile->main);
+		cfi->dwarf = dwarf_with_frames(&objfile->main, &cfi->image);
 		if (!cfi->dwarf) {
 			mt_objfile_seek_debug(objfile);
-			cfi->dwarf = dwarf_with_frames(&objfile->debug);
+			cfi->dwarf = dwarf_with_frames(&objfile->debug, &cfi->image);
 		}
 	}
 	return cfi->dwarf ? dwarf_getcfi(cfi->dwarf) : NULL;

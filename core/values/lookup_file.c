@@ -13,11 +13,12 @@ static bool is_of_file(const char *path, const char *file)
 }
 
 /* Declared in it, or in a header that it includes. */
-static bool is_name_of_file(const struct mt_name *name, const char *file)
+static bool is_name_of_file(struct mt_module *module, const struct mt_name *name, const char *file)
 {
+	struct mt_dwarf *dwarf = mt_dwarf(module->objfile);
 	Dwarf_Die die = name->die, unit;
 
-	return is_of_file(dwarf_decl_file(&die), file) ||
+	return (dwarf && is_of_file(mt_dwarf_decl_file(dwarf, &die), file)) ||
 	       (dwarf_diecu(&die, &unit, NULL, NULL) && is_of_file(mt_die_name(&unit), file));
 }
 
@@ -37,7 +38,7 @@ bool mt_lookup_in_file(struct mt_lookup *lookup, const char *file, const char *n
 			bool is_it = strcmp(one->name, last) == 0 &&
 				     strcmp(one->scope ? one->scope : "", scope) == 0;
 
-			if ((is_known && !is_it) || !is_name_of_file(one, file))
+			if ((is_known && !is_it) || !is_name_of_file(*module, one, file))
 				continue;
 			is_known = true;
 			if (is_it && !one->is_declaration)

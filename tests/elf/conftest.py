@@ -63,6 +63,11 @@ class Dump:
         [rows] = self.run([("info",)])
         return rows[0]
 
+    def pages(self, questions):
+        """How many were read of .debug_info and .debug_line once these were asked."""
+        info, line = self.run([*questions, ("pages",)])[-1][0]
+        return int(info), int(line)
+
     def read(self, address, size):
         [rows] = self.run([("read", hex(address), size)])
         return bytes.fromhex(rows[0][0]) if rows else b""

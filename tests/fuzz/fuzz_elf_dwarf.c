@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Any bytes as DWARF: line tables and inlined functions.  The bytes become the debug sections of a
  * small, sound ELF file, so that nothing of the fuzzer's work goes into headers.  A section begins
- * with a byte that says which one it is and two that say how long. */
+ * with a byte that says which one it is and two that say how long.
+ *
+ * It is opened from memory, where libdw has all of it, and as a file, of which is read what is
+ * asked for: they tell the same. */
 #include "dwarf/source.h"
 #include "elf/objfile.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void check(bool holds)
 {
@@ -58,6 +64,7 @@ static void add_section(struct image *image, size_t index, const uint8_t *bytes,
 	image->sections[index].sh_size = size;
 	image->sections[index].sh_addralign = 1;
 	append(image, bytes, size);
+	append(image, "", 1); /* as behind the sections that are read by libdw */
 }
 
 static void add_debug_sections(struct image *image, const uint8_t *bytes, size_t size)
@@ -113,38 +120,90 @@ static void finish(struct image *image)
 	memcpy(image->bytes + sizeof(header), &segment, sizeof(segment));
 }
 
-static void check_span(struct mt_objfile *objfile, uint64_t address)
+static bool is_same_text(const char *a, const char *b)
 {
-	struct mt_inline_span span;
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
 
-	mt_objfile_inlines_at(objfile, address, &span);
+static void check_same_source(const struct mt_source *a, const struct mt_source *b)
+{
+	check(a->line == b->line && a->column == b->column && is_same_text(a->file, b->file));
+}
+
+static void check_spans(struct mt_objfile *whole, struct mt_objfile *file, uint64_t address)
+{
+	struct mt_inline_span span, other;
+
+	mt_objfile_inlines_at(whole, address, &span);
+	mt_objfile_inlines_at(file, address, &other);
 	check(span.start <= address && address < span.end);
-	for (size_t i = 0; i < span.depth; i++)
-		check(strlen(span.chain[i]->function->name) > 0);
-}
+	check(span.start == other.start && span.end == other.end && span.depth == other.depth);
+	for (size_t i = 0; i < span.depth; i++) {
+		const struct mt_function *a = span.chain[i]->function;
+		const struct mt_function *b = other.chain[i]->function;
 
-static void check_line(void *context, uint64_t address, uint32_t line)
-{
-	(void)context;
-	check(address >= TEXT && address < TEXT + TEXT_SIZE && line >= 1);
-}
-
-static void look(struct mt_objfile *objfile)
-{
-	for (uint64_t address = TEXT; address < TEXT + TEXT_SIZE; address += 5) {
-		struct mt_source source;
-		mt_objfile_source_at(objfile, address, &source);
-		check_span(objfile, address);
+		check(strlen(a->name) > 0 && strcmp(a->name, b->name) == 0);
+		check_same_source(&a->source, &b->source);
+		check_same_source(&span.chain[i]->call, &other.chain[i]->call);
 	}
-	mt_objfile_find_line(objfile, "a.c", 1, check_line, NULL);
+}
+
+struct found {
+	size_t count;
+	uint64_t addresses[TEXT_SIZE];
+};
+
+static void note_line(void *context, uint64_t address, uint32_t line)
+{
+	struct found *found = context;
+
+	check(address >= TEXT && address < TEXT + TEXT_SIZE && line >= 1);
+	if (found->count < TEXT_SIZE)
+		found->addresses[found->count++] = address;
+}
+
+static void look(struct mt_objfile *whole, struct mt_objfile *file)
+{
+	static struct found found, other;
+
+	for (uint64_t address = TEXT; address < TEXT + TEXT_SIZE; address += 5) {
+		struct mt_source source, same;
+
+		check(mt_objfile_source_at(whole, address, &source) ==
+		      mt_objfile_source_at(file, address, &same));
+		check_same_source(&source, &same);
+		check_spans(whole, file, address);
+		check(is_same_text(mt_objfile_own_name_at(whole, address),
+				   mt_objfile_own_name_at(file, address)));
+		check(mt_objfile_skip_prologue(whole, address) ==
+		      mt_objfile_skip_prologue(file, address));
+	}
+	found.count = other.count = 0;
+	mt_objfile_find_line(whole, "a.c", 1, note_line, &found);
+	mt_objfile_find_line(file, "a.c", 1, note_line, &other);
+	check(found.count == other.count && memcmp(found.addresses, other.addresses,
+						   found.count * sizeof(*found.addresses)) == 0);
+}
+
+static struct mt_objfile *open_file(const struct image *image)
+{
+	const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	struct mt_objfile *objfile = NULL;
+	char path[32];
+
+	check(fd >= 0 && write(fd, image->bytes, image->size) == (ssize_t)image->size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	check(!mt_objfile_open(path, NULL, NULL, &objfile));
+	close(fd);
+	return objfile;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct image image = {.bytes = calloc(1, size + 8192)};
-	struct mt_objfile *objfile;
+	struct image image = {.bytes = calloc(1, 2 * size + 8192)};
+	struct mt_objfile *whole, *file;
 
 	if (!image.bytes || size > LARGEST) {
 		free(image.bytes);
@@ -158,10 +217,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	add_debug_sections(&image, bytes, size);
 	add_names(&image);
 	finish(&image);
-	struct mt_error *error = mt_objfile_open_memory("fuzz", image.bytes, image.size, &objfile);
+	check(!mt_objfile_open_memory("fuzz", image.bytes, image.size, &whole));
+	file = open_file(&image);
 	free(image.bytes);
-	check(!error);
-	look(objfile);
-	mt_objfile_unref(objfile);
+	look(whole, file);
+	mt_objfile_unref(whole);
+	mt_objfile_unref(file);
 	return 0;
 }
