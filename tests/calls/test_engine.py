@@ -89,6 +89,13 @@ def test_births(compile, run_mtdb, tmp_path, options):
     assert done.returncode == 3
 
 
+def test_a_trigger_in_a_child_that_is_let_go(compile, run_mtdb, tmp_path):
+    """Nobody is there to be asked, and no signal comes."""
+    program = compile("calls_let_go.c", "-O1")
+    done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", "--trigger", "work if n == 3", program)
+    assert done.stdout == "55 7\n", done.stdout + done.stderr
+
+
 def test_a_program_that_traces_its_children(compile, run_mtdb, tmp_path):
     """We must not be in the way of another tracer, of a vfork child's either."""
     traced = same([compile("calls_tracer.c", "-O1")], run_mtdb, tmp_path)

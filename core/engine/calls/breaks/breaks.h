@@ -73,7 +73,7 @@ struct mt_error *mt_calls_stub_leave(struct mt_calls_engine *engine,
 /* The same of one anywhere in the stub: it stands at the breakpoint's address again. */
 struct mt_error *mt_calls_stub_retreat(struct mt_calls_engine *engine,
 				       const struct mt_calls_thread *thread);
-/* Nobody waits in it again in the memory of PID. */
+/* In the memory of PID it asks for nobody any more, and nobody waits in it again. */
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid);
 

@@ -51,6 +51,7 @@
 #define JUMP 0xe9
 
 #define ALIVE_AT       8
+#define ASKS_AT        25
 #define RAISE_AT       28
 #define RAISED_AT      64
 #define WAIT_AT        70
@@ -100,6 +101,8 @@ static const uint8_t template[] = {
 static const uint8_t no_raise[] = {0xeb, WAIT_AT - RAISE_AT - 2};
 /* In place of the jump back. */
 static const uint8_t no_wait[] = {0x66, 0x90};
+/* In place of the first jecxz, but for its last byte: nop; a short jump to where that leads. */
+static const uint8_t no_ask[] = {0x90, 0xeb};
 
 /* In place of the mov: pushfq; lock inc dword [rcx+4]; popfq; nop. */
 static const uint8_t miss[] = {0x9c, 0xf0, 0xff, 0x41, MT_CALLS_MISSED - MT_CALLS_ASKED,
@@ -349,6 +352,8 @@ struct mt_error *mt_calls_stub_make(struct mt_calls_engine *engine, struct mt_ca
 struct mt_error *mt_calls_stub_silence(struct mt_calls_engine *engine,
 				       const struct mt_calls_break *one, pid_t pid)
 {
+	mt_try(engine->target->ops->write(engine->target, pid, one->stub + ASKS_AT, no_ask,
+					  sizeof(no_ask)));
 	return engine->target->ops->write(engine->target, pid, one->stub + LOOP_AT, no_wait,
 					  sizeof(no_wait));
 }
