@@ -3,7 +3,6 @@
  * in an inferior call the text stays pristine. */
 #include "events.h"
 
-#include "births.h"
 #include "gdb.h"
 #include "hold.h"
 #include "hooks.h"
@@ -141,7 +140,7 @@ static struct mt_error *on_new_objfile(PyObject *event)
 {
 	(void)event;
 	mt_py_breakpoints_changed(); /* GDB has some of its own in libraries */
-	return mt_births_new_objfile();
+	return mt_inferior_check_exec();
 }
 
 static struct mt_error *on_breakpoint(PyObject *event)

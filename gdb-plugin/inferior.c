@@ -23,7 +23,7 @@ struct mt_inferior *mt_inferior_next(const struct mt_inferior *inferior)
 
 static void forget_breakpoints(struct mt_inferior *inferior)
 {
-	mt_births_forget(&inferior->births);
+	inferior->births.count = 0;
 	mt_entries_withdraw(&inferior->entries);
 }
 
@@ -122,7 +122,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 	inferior->child = 0;
 	mt_try(mt_live_begin(&inferior->live, target, pid, mt_gdb_lwp(), fresh));
 	inferior->has_rings = !fresh;
-	return mt_births_find(inferior);
+	return NULL;
 }
 
 void mt_inferior_end(struct mt_inferior *inferior)
@@ -146,6 +146,7 @@ static void destroy(struct mt_inferior *inferior)
 {
 	forget_breakpoints(inferior);
 	mt_live_deinit(&inferior->live);
+	mt_array_deinit(&inferior->births);
 	free(inferior);
 }
 

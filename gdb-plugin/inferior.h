@@ -20,7 +20,7 @@ struct mt_inferior {
 	pid_t lender;        /* of the child's memory, as after vfork(); 0: it has its own */
 	pid_t reported;      /* as not being recorded */
 	pid_t refused;       /* and it was said why it cannot be */
-	struct mt_births births;
+	mt_births births;
 	struct mt_entries entries;
 };
 

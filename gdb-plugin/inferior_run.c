@@ -30,12 +30,6 @@ static bool shares_memory(pid_t parent, pid_t child)
 	return syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0) == 0;
 }
 
-static struct mt_error *restore_breakpoints(struct mt_inferior *inferior)
-{
-	mt_try(mt_births_restore(inferior));
-	return mt_gdb_target_restore(inferior->live.target);
-}
-
 static struct mt_error *show(struct mt_inferior *inferior, bool selected, bool followed)
 {
 	struct mt_live *live = &inferior->live;
@@ -82,7 +76,6 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 	if (mt_is_fresh(pid)) {
 		mt_try(mt_hooks_define());
 		mt_try(mt_inferior_begin(inferior, pid, true));
-		mt_try(mt_births_restore(inferior));
 		return mt_live_place_triggers(mt_gdb_debugger(), &inferior->live, NULL);
 	}
 	if (pid != inferior->child && pid == inferior->reported)
@@ -101,7 +94,6 @@ static struct mt_error *begin(struct mt_inferior *inferior, pid_t pid)
 
 static void withdraw_from(struct mt_inferior *inferior)
 {
-	mt_births_withdraw(&inferior->births);
 	mt_entries_withdraw(&inferior->entries);
 	mt_gdb_target_withdraw(inferior->live.target);
 }
@@ -123,7 +115,7 @@ static struct mt_error *resume(struct mt_inferior *inferior, pid_t pid)
 		return NULL;
 	}
 	mt_try(mt_hooks_ensure());
-	mt_try(restore_breakpoints(inferior));
+	mt_try(mt_gdb_target_restore(inferior->live.target));
 	return show(inferior, true, false);
 }
 
@@ -169,7 +161,7 @@ static struct mt_error *prepare(struct mt_inferior *inferior)
 		return NULL;
 	mt_try(mt_gdb_select_inferior(inferior->number));
 	if (records)
-		return restore_breakpoints(inferior);
+		return mt_gdb_target_restore(inferior->live.target);
 	mt_try(mt_inferior_begin(inferior, inferior->child, false));
 	return mt_gdb_target_flush(inferior->live.target);
 }
@@ -343,11 +335,20 @@ static struct mt_error *hide_from_child(struct mt_inferior *parent)
 	return mt_session_unmask(live->session, live->pid);
 }
 
+static struct mt_error *discard(void *context, pid_t lwp)
+{
+	const struct mt_inferior *inferior = context;
+
+	return mt_gdb_target_stands_still(lwp) ? mt_session_discard(inferior->live.session, lwp)
+					       : NULL;
+}
+
 /* GDB keeps it: by follow-fork-mode child, or detach-on-fork off.  After vfork() it will be another
  * program's process. */
 static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t pid)
 {
 	bool shares = shares_memory(parent->live.pid, pid);
+	struct mt_target *target = parent->live.target;
 	struct mt_inferior *child;
 
 	if (!shares)
@@ -356,10 +357,14 @@ static struct mt_error *on_child(struct mt_inferior *parent, int number, pid_t p
 		withdraw_breakpoints();
 	if (shares)
 		mt_try(hide_from_child(parent));
+	mt_births_told(&parent->births, pid);
 	parent->forked = true;
 	mt_try(mt_inferior_inherit(parent, number, pid, &child));
 	child->lender = shares ? parent->live.pid : 0;
-	return NULL;
+	/* What its parent does then is not recorded. */
+	if (!mt_gdb_parameter("detach-on-fork"))
+		return NULL;
+	return target->ops->each_thread(target, parent->live.pid, discard, parent);
 }
 
 struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_live_thread *thread)
@@ -368,6 +373,9 @@ struct mt_error *mt_inferior_new_thread(int number, pid_t pid, const struct mt_l
 	const struct mt_stop stop = {
 	    .kind = MT_STOP_NEW_THREAD, .pid = pid, .lwp = pid, .child = thread->lwp};
 
+	/* A process of its own, which GDB takes for a thread (births.c). */
+	if (inferior && mt_proc_status_number(thread->lwp, "Tgid") != pid)
+		return NULL;
 	if (inferior && thread->lwp == pid)
 		return NULL;
 	if (inferior) {
@@ -409,7 +417,6 @@ struct mt_error *mt_inferior_check_exec(void)
 	inferior->has_rings = there;
 	if (there || !had)
 		return NULL;
-	mt_births_forget(&inferior->births);
 	mt_entries_withdraw(&inferior->entries);
 	/* Also if a call of GDB's has executed it. */
 	inferior->live.state = MT_LIVE_SHOWN;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "reads.h"
 
+#include "births.h"
 #include "gdb.h"
 #include "inferior.h"
 #include "pristine.h"
@@ -395,6 +396,8 @@ static pid_t hear_wait(pid_t wanted, int *status, int options)
 	/* No registers are kept of one that ran until now. */
 	while (lwp > 0 && is_own_call(lwp, *status) && !ptrace(PTRACE_SYSCALL, lwp, 0, 0))
 		lwp = waitpid(wanted, status, options);
+	if (lwp > 0)
+		mt_births_hear(lwp, *status);
 	return lwp;
 }
 

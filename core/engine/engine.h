@@ -345,9 +345,13 @@ struct mt_engine_text_ops {
 	/* CHILD, which stands still, was forked by PARENT and is not recorded, but stays in sight
 	 * of people: its text becomes what it would be without us. */
 	struct mt_error *(*clean)(struct mt_engine *engine, pid_t parent, pid_t child);
-	/* A thread that stands still: do not record what it does until it is called again with
-	 * false. */
-	struct mt_error *(*pause)(struct mt_engine *engine, pid_t lwp, bool on);
+	/* STOP: a child was born, which stands still, has not run yet, and may be let go without a
+	 * word.  What it does is not recorded, and no gate stops it; but one by vfork(2) is as its
+	 * parent until it calls exec. */
+	struct mt_error *(*disown)(struct mt_engine *engine, const struct mt_stop *stop);
+	/* LWP, which stands still, is about to be let go as it is: what it does from now on is not
+	 * recorded. */
+	struct mt_error *(*discard)(struct mt_engine *engine, pid_t lwp);
 	/* Entries that the last show() left out for breakpoints behind them: calls are recorded
 	 * there if threads are stopped, and it is said.  Valid until hide(). */
 	const uint64_t *(*missed)(struct mt_engine *engine, pid_t pid, size_t *count);

@@ -58,11 +58,21 @@ struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp)
 	return text ? text->step_through(session->engine, lwp) : NULL;
 }
 
-struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on)
+struct mt_error *mt_session_disown(struct mt_session *session, const struct mt_stop *stop)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+	const struct mt_session_process *process = mt_session_find_process(session, stop->pid);
+
+	if (process && mt_proc_share_memory(stop->pid, stop->child) == 0)
+		mt_session_clear_evaluators(session, process, stop->child);
+	return text ? text->disown(session->engine, stop) : NULL;
+}
+
+struct mt_error *mt_session_discard(struct mt_session *session, pid_t lwp)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
 
-	return text ? text->pause(session->engine, lwp, on) : NULL;
+	return text ? text->discard(session->engine, lwp) : NULL;
 }
 
 const uint64_t *mt_session_missed(struct mt_session *session, pid_t pid, size_t *count)

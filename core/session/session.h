@@ -165,9 +165,9 @@ bool mt_session_original(struct mt_session *session, pid_t pid, uint64_t address
 struct mt_error *mt_session_unmask(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_give_way(struct mt_session *session, pid_t pid, uint64_t address);
 struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp);
-/* See pause() in engine/engine.h: around a fork whose child is nobody's, but has what its parent
- * has. */
-struct mt_error *mt_session_pause(struct mt_session *session, pid_t lwp, bool on);
+/* See disown() and discard() in engine/engine.h. */
+struct mt_error *mt_session_disown(struct mt_session *session, const struct mt_stop *stop);
+struct mt_error *mt_session_discard(struct mt_session *session, pid_t lwp);
 /* See missed() there: where a debugger stops threads, and says so. */
 const uint64_t *mt_session_missed(struct mt_session *session, pid_t pid, size_t *count);
 struct mt_error *mt_session_record_missed(struct mt_session *session, pid_t lwp);

@@ -53,6 +53,140 @@ def test_a_forked_child_leaves_its_parents_ring_alone(gdb, compile, need, tmp_pa
     assert "in_child" not in text
 
 
+KINDS = """
+#define _GNU_SOURCE
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *kind;
+static volatile int goes_on = 1;
+static char stack[65536] __attribute__((aligned(16)));
+
+__attribute__((noipa)) int in_child(int n) { return n ? in_child(n - 1) + 1 : 0; }
+__attribute__((noipa)) int in_parent(int n) { return n ? in_parent(n - 1) + 1 : 0; }
+__attribute__((noipa)) int in_thread(int n) { return n ? in_thread(n - 1) + 1 : 0; }
+
+static int be_child(void *unused)
+{
+	int sum = 0;
+
+	(void)unused;
+	for (int k = 0; k < 3000; k++)
+		sum += in_child(5);
+	syscall(SYS_exit, sum == 15000 ? 7 : 1);
+	return 0;
+}
+
+static long bear(void)
+{
+	struct clone_args args = {.exit_signal = SIGCHLD};
+
+	if (strcmp(kind, "fork") == 0)
+		return fork();
+	if (strcmp(kind, "raw-fork") == 0)
+		return syscall(SYS_fork);
+	if (strcmp(kind, "raw-clone") == 0)
+		return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (strcmp(kind, "clone3") == 0)
+		return syscall(SYS_clone3, &args, sizeof(args));
+	if (strcmp(kind, "silent") == 0)
+		return syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (strcmp(kind, "waited-for") == 0)
+		return syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+	return clone(be_child, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+}
+
+static void *bear_some(void *unused)
+{
+	for (int i = 0; i < 4; i++) {
+		int status = 0, sum = 0;
+		long pid = bear();
+
+		if (!pid)
+			be_child(NULL);
+		for (int k = 0; k < 3000; k++)
+			sum += in_parent(5);
+		waitpid(pid, &status, __WALL);
+		printf("%d %d\\n", sum, WIFEXITED(status) ? WEXITSTATUS(status) : -status);
+	}
+	goes_on = 0;
+	return unused;
+}
+
+static void *call(void *unused)
+{
+	long wrong = 0;
+
+	while (goes_on) {
+		for (int k = 0; k < 100; k++)
+			wrong += in_thread(9) != 9;
+		usleep(1000);
+	}
+	printf("%ld wrong\\n", wrong);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[4];
+
+	kind = argv[argc - 1];
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, i ? call : bear_some, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	fflush(stdout);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["dynamic", "static"])
+@pytest.mark.parametrize("kind", ["fork", "raw-fork", "raw-clone", "clone3", "silent", "waited-for", "same-memory"])
+def test_children_that_a_thread_makes_beside_others(gdb, compile, tmp_path, kind, how):
+    """Whatever the system call is; a child's calls are in nobody's ring, and its parent's are all there."""
+    (tmp_path / "kinds.c").write_text(KINDS)
+    program = compile(tmp_path / "kinds.c", "-O1", "-pthread", *["-static"] * (how == "static"))
+    session = gdb(program, "set mtrace output x.txt", "set mtrace on-exit on", "mtrace start -size 16M", f"run {kind}")
+    assert session.lines.count("15000 7") == 4, session.all
+    assert session.lines.count("0 wrong") == 3, session.all
+    text = (tmp_path / "x.txt").read_text()
+    assert text.count(" in_parent ") == 4 * 3000 * 6 and " in_thread " in text
+    assert text.count(" in_child ") == 0
+
+
+FOLLOWED = ["fork", "raw-fork", "raw-clone", "clone3"]
+
+
+@pytest.mark.parametrize("kind", FOLLOWED)
+def test_children_of_a_thread_that_gdb_follows(gdb, compile, tmp_path, kind):
+    """Each side has the calls that it made."""
+    (tmp_path / "kinds.c").write_text(KINDS)
+    session = gdb(compile(tmp_path / "kinds.c", "-O1", "-pthread"), "set follow-fork-mode child", "set mtrace output x.txt",
+                  "set mtrace on-exit on", "mtrace start -size 16M", f"run {kind}")
+    assert "exited with code 07" in session.output, session.all
+    files = sorted(tmp_path.glob("x*.txt"), key=lambda path: path.stat().st_mtime)
+    parent, child = files[0].read_text(), files[-1].read_text()
+    assert child.count(" in_child ") == 3000 * 6 and " in_parent " not in child
+    assert " in_thread " not in child and " in_child " not in parent
+
+
+def test_triggers_in_a_child_that_is_let_go(either, compile):
+    """Nobody is there to be asked, and no signal comes."""
+    lines = either(compile("calls_let_go.c", "-O1"), "", "set mtrace output /dev/null", "mtrace start",
+                   "mtrace trigger work if n == 3", "run", "mtrace info")
+    assert "55 7" in lines, lines
+    assert "Trigger 1: work if n == 3: 1 hit" in lines, lines
+
+
 def test_a_checkpoint(gdb, compile):
     """Which GDB makes by a call of fork."""
     program = compile("deep.c", "-O0")

@@ -39,6 +39,14 @@ def test_a_child_that_gdb_follows(gdb, forks):
     assert not any(" in_child" in line for line in parent)
 
 
+def test_a_parent_that_is_let_go(gdb, forks):
+    """What it does then is not in its history."""
+    session = gdb(forks, "set follow-fork-mode child", "mtrace start", "run", "shell sleep 0.5", "inferior 1",
+                  "mtrace history 10 in_parent", "mtrace history 10 main")
+    assert "exited with code 07" in session.output, session.all
+    assert 'the recording contains no call of "in_parent"' in session.all and " main " in session.output, session.all
+
+
 def test_a_hardware_breakpoint_in_a_child(gdb, compile):
     """It is not in the text, where those of a child that was just followed are looked for."""
     session = gdb(compile("debugged_forks.c", "-O0"), "set follow-fork-mode child", "mtrace start",

@@ -338,6 +338,25 @@ static struct mt_error *let_go_child(struct mt_calls_engine *engine, struct mt_c
 	return error;
 }
 
+struct mt_error *mt_calls_disown(struct mt_engine *base, const struct mt_stop *stop)
+{
+	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine, stop->lwp);
+	struct mt_error *error = NULL;
+	struct mt_calls_birth birth;
+
+	if (!thread || !thread->space->rings)
+		return NULL;
+	mt_try(mt_calls_note_birth(engine, thread, stop));
+	take_birth(engine, stop->child, &birth);
+	if (!birth.shares || !birth.waits)
+		error = mt_calls_discard(engine, birth.parent, birth.pid);
+	if (!error && !birth.shares && !predates(engine, &birth))
+		error = mt_calls_remove_breaks(engine, birth.parent, birth.pid);
+	mt_calls_space_unref(birth.parent);
+	return error;
+}
+
 struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep)
 {
 	struct mt_calls_engine *engine = (struct mt_calls_engine *)base;

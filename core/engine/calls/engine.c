@@ -225,6 +225,13 @@ static struct mt_error *clean(struct mt_engine *base, pid_t parent, pid_t child)
 	return space ? mt_calls_clean(engine_of(base), space, child) : NULL;
 }
 
+static struct mt_error *discard(struct mt_engine *base, pid_t lwp)
+{
+	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	return thread ? mt_calls_discard(engine_of(base), thread->space, lwp) : NULL;
+}
+
 static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *ring)
 {
 	const struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
@@ -233,13 +240,6 @@ static bool look(struct mt_engine *base, pid_t lwp, struct mt_engine_ring *ring)
 		return false;
 	*ring = mt_calls_ring_look(engine_of(base), thread);
 	return true;
-}
-
-static struct mt_error *pause_thread(struct mt_engine *base, pid_t lwp, bool on)
-{
-	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
-
-	return thread && thread->rings ? mt_calls_pause(engine_of(base), thread, on) : NULL;
 }
 
 /* A new program, in memory of its own. */
@@ -602,7 +602,8 @@ static const struct mt_engine_text_ops text = {
     .give_way = mt_calls_give_way,
     .step_through = mt_calls_step_through,
     .clean = clean,
-    .pause = pause_thread,
+    .disown = mt_calls_disown,
+    .discard = discard,
     .missed = mt_calls_missed,
     .record_missed = mt_calls_record_missed,
     .mend = mt_calls_mend,

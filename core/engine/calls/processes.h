@@ -12,6 +12,7 @@
 /* birth.c: ops of the engine, and a child that a thread has from now on. */
 struct mt_error *mt_calls_add_thread(struct mt_engine *base, pid_t pid, pid_t lwp, pid_t parent);
 struct mt_error *mt_calls_let_go(struct mt_engine *base, pid_t pid, bool *keep);
+struct mt_error *mt_calls_disown(struct mt_engine *base, const struct mt_stop *stop);
 struct mt_error *mt_calls_note_birth(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop);
 /* Whether somebody runs in its memory, or is about to, whom nobody has told us of, or who is not

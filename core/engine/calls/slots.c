@@ -164,12 +164,6 @@ struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
 	return space->rings ? lead_to(engine, space, lwp, 0) : NULL;
 }
 
-struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
-				const struct mt_calls_thread *thread, bool on)
-{
-	return lead_to(engine, thread->space, thread->lwp, on ? 0 : thread->ring);
-}
-
 bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base)
 {
 	return gs_base - rings->address < mt_calls_slots_bytes(rings);

@@ -17,9 +17,6 @@ void mt_calls_warm_ring(struct mt_calls_rings *rings);
 /* Have a thread write into the discard ring. */
 struct mt_error *mt_calls_discard(struct mt_calls_engine *engine,
 				  const struct mt_calls_space *space, pid_t lwp);
-/* The same until it is called with false. */
-struct mt_error *mt_calls_pause(struct mt_calls_engine *engine,
-				const struct mt_calls_thread *thread, bool on);
 /* Whether a GS base leads to one of its slots. */
 bool mt_calls_is_slot(const struct mt_calls_rings *rings, uint64_t gs_base);
 /* How many bytes a thread that has a ring has written in all: never less than thread->begin. */
