@@ -95,12 +95,28 @@ PyObject *mt_py_report(struct mt_error *error)
 	Py_RETURN_NONE;
 }
 
-/* A type keeps the names that were looked up in it. */
+/* A type keeps the names that were looked up in it; and we keep those that we look up at each
+ * stop, by where they stand. */
 PyObject *mt_py_get(PyObject *object, const char *name)
 {
-	mt_auto(mt_py) PyObject *interned = PyUnicode_InternFromString(name);
+	static struct {
+		char name[32];
+		PyObject *interned;
+	} kept[64];
+	const size_t slot = ((uintptr_t)name >> 2) % (sizeof(kept) / sizeof(kept[0]));
 
-	return interned ? PyObject_GetAttr(object, interned) : NULL;
+	if (kept[slot].interned && strcmp(kept[slot].name, name) == 0)
+		return PyObject_GetAttr(object, kept[slot].interned);
+	PyObject *interned = PyUnicode_InternFromString(name);
+	PyObject *value = interned ? PyObject_GetAttr(object, interned) : NULL;
+	if (strlen(name) >= sizeof(kept[slot].name)) {
+		Py_XDECREF(interned);
+		return value;
+	}
+	Py_XDECREF(kept[slot].interned);
+	strcpy(kept[slot].name, name);
+	kept[slot].interned = interned;
+	return value;
 }
 
 static void print_message(PyObject *type, PyObject *value)

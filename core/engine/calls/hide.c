@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 4096u
+/* Of thousands of patches few are in a part of the text where somebody is. */
+#define PART 1024u
 
 struct mt_error *mt_calls_clean(struct mt_calls_engine *engine, const struct mt_calls_space *space,
 				pid_t child)
@@ -236,33 +237,33 @@ static enum way way_of(const struct showing *showing, const struct mt_calls_modu
 		   : way;
 }
 
-static void mark_pages(const struct mt_calls_module *module, const uint64_t *addresses,
-		       size_t count, bool *pages)
+static void mark_parts(const struct mt_calls_module *module, const uint64_t *addresses,
+		       size_t count, bool *parts)
 {
 	for (size_t i = 0; i < count; i++)
 		if (addresses[i] >= module->start && addresses[i] < module->end)
-			pages[(addresses[i] - module->start) / PAGE] = true;
+			parts[(addresses[i] - module->start) / PART] = true;
 }
 
 static bool touches(const struct mt_calls_module *module, uint64_t address, size_t length,
-		    const bool *pages)
+		    const bool *parts)
 {
 	const uint64_t at = address + module->bias - module->start;
 
-	return pages[at / PAGE] || pages[(at + length - 1) / PAGE];
+	return parts[at / PART] || parts[(at + length - 1) / PART];
 }
 
-/* Of thousands of patches few are in a page where somebody is.  PAGES: of the module's text. */
+/* PARTS: of the module's text. */
 static bool is_aside(const struct mt_calls_module *module, const struct mt_patch *patch,
-		     const bool *pages)
+		     const bool *parts)
 {
-	return !touches(module, patch->address, patch->length, pages) &&
-	       !(patch->hole && touches(module, patch->hole, MT_PATCH_JUMP_BYTES, pages));
+	return !touches(module, patch->address, patch->length, parts) &&
+	       !(patch->hole && touches(module, patch->hole, MT_PATCH_JUMP_BYTES, parts));
 }
 
 /* Where the patches of functions are that are stepped through. */
 static void mark_functions(const struct mt_calls_module *module,
-			   const struct mt_engine_alone *alone, bool *pages)
+			   const struct mt_engine_alone *alone, bool *parts)
 {
 	const struct mt_plan *plan = module->file->plan;
 	const uint64_t size = module->end - module->start;
@@ -280,8 +281,8 @@ static void mark_functions(const struct mt_calls_module *module,
 		const uint64_t end = function->end + module->bias - module->start + MT_CALLS_NEAR;
 		uint64_t at = start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0;
 
-		for (at /= PAGE; at <= (end < size ? end : size - 1) / PAGE; at++)
-			pages[at] = true;
+		for (at /= PART; at <= (end < size ? end : size - 1) / PART; at++)
+			parts[at] = true;
 	}
 }
 
@@ -300,25 +301,25 @@ static struct mt_error *hold_patch(const struct showing *showing, struct mt_call
 	return NULL;
 }
 
-/* Those in whose pages somebody is. */
+/* Those in whose parts somebody is. */
 static struct mt_error *hold_near(const struct showing *showing, struct mt_calls_place *place,
-				  const bool *pages)
+				  const bool *parts)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
-	const size_t count = (module->end - module->start) / PAGE + 1;
-	const bool *page = pages;
+	const size_t count = (module->end - module->start) / PART + 1;
+	const bool *part = parts;
 	size_t next = 0;
 
-	while ((page = memchr(page, 1, count - (size_t)(page - pages)))) {
+	while ((part = memchr(part, 1, count - (size_t)(part - parts)))) {
 		const uint64_t start =
-		    module->start - module->bias + (uint64_t)(page++ - pages) * PAGE;
+		    module->start - module->bias + (uint64_t)(part++ - parts) * PART;
 		const size_t first =
 		    mt_calls_first_patch(plan, start > MT_CALLS_NEAR ? start - MT_CALLS_NEAR : 0);
-		const size_t end = mt_calls_first_patch(plan, start + PAGE + MT_CALLS_NEAR);
+		const size_t end = mt_calls_first_patch(plan, start + PART + MT_CALLS_NEAR);
 
 		for (next = next > first ? next : first; next < end; next++)
-			if (!is_aside(module, &plan->patches.items[next], pages))
+			if (!is_aside(module, &plan->patches.items[next], parts))
 				mt_try(hold_patch(showing, place, next));
 	}
 	return NULL;
@@ -326,14 +327,14 @@ static struct mt_error *hold_near(const struct showing *showing, struct mt_calls
 
 /* Those that need one that stays out do as well. */
 static struct mt_error *hold_anew(const struct showing *showing, struct mt_calls_place *place,
-				  const bool *pages)
+				  const bool *parts)
 {
 	const struct mt_calls_module *module = place->module;
 	const struct mt_plan *plan = module->file->plan;
 	const size_t count = plan->patches.count;
 
 	mt_calls_patches_release(place);
-	mt_try(hold_near(showing, place, pages));
+	mt_try(hold_near(showing, place, parts));
 	for (size_t i = 0; (i = mt_calls_next_held(place, i)) < count; i++)
 		if (way_of(showing, module, &plan->patches.items[i]) != BY_OTHER &&
 		    mt_calls_miss(showing->space, place, i))
@@ -346,7 +347,7 @@ static struct mt_error *hold_anew(const struct showing *showing, struct mt_calls
 
 /* From one stop to the next they are mostly the same. */
 static struct mt_error *hold_patches_at(const struct showing *showing, struct mt_calls_place *place,
-					const bool *pages)
+					const bool *parts)
 {
 	const bool was_current = place->is_current;
 	const size_t from = place->held_from, size = place->held_end - from;
@@ -354,7 +355,7 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 
 	if (before)
 		memcpy(before, place->held + from, size);
-	struct mt_error *error = hold_anew(showing, place, pages);
+	struct mt_error *error = hold_anew(showing, place, parts);
 	if (before && !error && place->held_from == from && place->held_end - from == size &&
 	    memcmp(before, place->held + from, size) == 0)
 		place->is_current = was_current;
@@ -365,15 +366,15 @@ static struct mt_error *hold_patches_at(const struct showing *showing, struct mt
 static struct mt_error *hold_patches(const struct showing *showing, struct mt_calls_place *place)
 {
 	const struct mt_calls_module *module = place->module;
-	bool *pages = calloc((module->end - module->start) / PAGE + 1, sizeof(*pages));
+	bool *parts = calloc((module->end - module->start) / PART + 1, sizeof(*parts));
 
-	if (!pages)
+	if (!parts)
 		return mt_error_no_memory();
-	mark_pages(module, showing->alone->places, showing->alone->place_count, pages);
-	mark_pages(module, showing->standing.items, showing->standing.count, pages);
-	mark_functions(module, showing->alone, pages);
-	struct mt_error *error = hold_patches_at(showing, place, pages);
-	free(pages);
+	mark_parts(module, showing->alone->places, showing->alone->place_count, parts);
+	mark_parts(module, showing->standing.items, showing->standing.count, parts);
+	mark_functions(module, showing->alone, parts);
+	struct mt_error *error = hold_patches_at(showing, place, parts);
+	free(parts);
 	return error;
 }
 
