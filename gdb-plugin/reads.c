@@ -28,6 +28,7 @@
 
 static struct {
 	bool is_placed; /* ours are in GDB's table */
+	bool has_wait;  /* waitpid(2) was there */
 	bool is_on;
 	bool is_sure;         /* so they are since the programs went on, and GDB reads by them */
 	bool has_text;        /* since then it has read some with patches in it */
@@ -498,6 +499,7 @@ static void place_in(const struct dl_phdr_info *info, const struct tables *table
 				function = (void *)hear_wait;
 			if (function)
 				put(at, function, is_in(info, PT_GNU_RELRO, at));
+			reads.has_wait |= function == (void *)hear_wait;
 		}
 	}
 }
@@ -534,13 +536,14 @@ static bool is_heard(pid_t pid)
 	return byte && reads.heard == pid;
 }
 
-void mt_reads_hear(void)
+bool mt_reads_hear(void)
 {
-	if (reads.is_placed)
-		return;
-	reads.is_placed = true;
-	reads.thread = pthread_self();
-	dl_iterate_phdr(place, NULL);
+	if (!reads.is_placed) {
+		reads.is_placed = true;
+		reads.thread = pthread_self();
+		dl_iterate_phdr(place, NULL);
+	}
+	return reads.has_wait;
 }
 
 bool mt_reads_begin(pid_t pid)

@@ -20,8 +20,9 @@
 /* From now on breakpoints that GDB puts into a recorded program that runs get their place
  * (core/engine/calls/give_way.c), and so do functions that it steps into by a jump
  * (core/engine/calls/step_through.c); it catches no system call of a gate's; and children record
- * nothing (births.h). */
-void mt_reads_hear(void);
+ * nothing (births.h).  False: not children, since this GDB does not call waitpid(2) by its table of
+ * functions. */
+bool mt_reads_hear(void);
 /* From now on what GDB reads of the recorded inferiors is what would be there without us.  False:
  * not of PID. */
 bool mt_reads_begin(pid_t pid);

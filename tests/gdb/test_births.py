@@ -428,3 +428,35 @@ def test_attach_and_detach(gdb, compile, need):
             assert process.communicate(timeout=60)[0] == "5 of 5 sums are right\n"
         finally:
             process.kill()
+
+
+WAIT = """
+#include <sys/wait.h>
+
+pid_t waitpie(pid_t pid, int *status, int options) { return waitpid(pid, status, options); }
+"""
+
+
+def test_a_gdb_that_cannot_be_heard(plugin, need, compile, tmp_path):
+    """It would let children write into their parents' rings.  A copy that calls waitpid(2) by another name."""
+    source = tmp_path / "wait.c"
+    source.write_text(WAIT)
+    library = compile(source, "-shared", "-fPIC", output="libwait.so")
+    with open(need("gdb"), "rb") as file:
+        original = file.read()
+    copied = original.replace(b"\0waitpid\0", b"\0waitpie\0")
+    if copied == original:
+        pytest.skip("GDB's table of names has no waitpid of its own")
+    deaf = tmp_path / "gdb"
+    deaf.write_bytes(copied)
+    deaf.chmod(0o755)
+    data = subprocess.run([need("gdb"), "-nx", "-batch", "-ex", "show data-directory"], text=True,
+                          capture_output=True, check=True).stdout.split('"')[1]
+    program = compile("crash.c", "-O0")
+    words = ["-ex", "set startup-with-shell off", "-ex", f"source {plugin}", "-ex", "mtrace start", "-ex", "run"]
+    done = subprocess.run([deaf, "-nx", "-batch", f"--data-directory={data}", *words, program], text=True,
+                          capture_output=True, check=False, timeout=120, cwd=tmp_path,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "LD_PRELOAD": str(library)})
+    assert "whose calls of waitpid(2) cannot be heard" in done.stderr, done.stdout + done.stderr
+    assert "Program received signal SIGSEGV" in done.stdout
+    assert not list(tmp_path.glob("*.fxt"))
