@@ -93,7 +93,8 @@ static void put_patches(const struct mt_calls_place *place, const struct mt_call
 			put_jump(module, i, piece, trampoline_of(module, i));
 }
 
-/* A breakpoint that has no bytes of its own: the jump of the patch that it stands at leads to it. */
+/* A breakpoint that has no bytes of its own: the jump of the patch that it stands at leads to it.
+ */
 static void turn_patch(const struct mt_calls_space *space, const struct mt_calls_place *place,
 		       const struct mt_calls_piece *piece, uint64_t address)
 {
