@@ -4,9 +4,6 @@
  * Errata make both look otherwise (Intel's specification updates). */
 #include "pt/decode_query.h"
 
-/* A packet that says nothing to us; others, as which it can be read now, come next. */
-#define UNKNOWN MT_PT_PACKET_KINDS
-
 /* Packets ahead, with the time that goes on over them. */
 struct walk {
 	const struct mt_pt_query *query;
@@ -20,13 +17,11 @@ struct walk {
 static bool walk_on(struct walk *walk, int *status)
 {
 	walk->at = walk->next;
-	*status = mt_pt_query_packet(walk->query, walk->at, &walk->packet);
+	do
+		*status = mt_pt_query_packet(walk->query, walk->at, &walk->packet);
+	while (!*status);
 	if (*status < 0)
 		return false;
-	if (!*status) {
-		walk->packet.kind = UNKNOWN;
-		return true;
-	}
 	walk->next = walk->at + *status;
 	*status = mt_pt_query_take_time(&walk->clock, &walk->packet, false);
 	return !*status || !walk->is_timed;
@@ -55,7 +50,6 @@ static bool walk_over_time(struct walk *walk, int *status)
 {
 	while (walk_on(walk, status)) {
 		switch (walk->packet.kind) {
-		case UNKNOWN:
 		case MT_PT_PAD:
 		case MT_PT_MNT:
 		case MT_PT_CBR:
@@ -131,6 +125,12 @@ static int found_nothing(int status)
 	return status == -pte_eos ? 1 : status;
 }
 
+static bool mode_has_fup(const struct walk *walk)
+{
+	return mt_pt_mode_has_fup(walk->query->config.decode.context, walk->next,
+				  (size_t)(walk->query->end - walk->next));
+}
+
 /* SKD010: the FUP may be missing though tracing is on.  Returns 1 if that is not so, or cannot be
  * mended. */
 static int mend_skd010(struct mt_pt_query *query)
@@ -165,14 +165,16 @@ static int mend_skd010(struct mt_pt_query *query)
 			if (walk.packet.count)
 				return 1;
 			break;
+		case MT_PT_MODE_EXEC:
+			if (mode_has_fup(&walk))
+				return 1;
+			break;
 		case MT_PT_PSBEND:
 			return -pte_bad_context;
-		case UNKNOWN:
 		case MT_PT_TIP_PGE:
 		case MT_PT_TNT:
 		case MT_PT_OVF:
 		case MT_PT_TRACESTOP:
-		case MT_PT_MWAIT:
 			return 1;
 		default:
 			break;
@@ -229,7 +231,6 @@ static int mend_apl12(struct mt_pt_query *query, const struct walk *fup)
 		case MT_PT_PSB:
 			on = find_header_fup(&walk);
 			return on == 0 ? is_off_behind_fup(query) : on > 0 ? 1 : found_nothing(on);
-		case UNKNOWN:
 		case MT_PT_TNT:
 		case MT_PT_TIP:
 		case MT_PT_TIP_PGD:

@@ -17,7 +17,7 @@ int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 	size_t offset = (size_t)(at - query->config.begin), left = (size_t)(query->end - at);
 	int size = mt_pt_packet_decode(at, left, packet);
 
-	if (size > 0 && packet->kind >= MT_PT_BBP)
+	if (size > 0 && packet->kind >= MT_PT_MWAIT)
 		return mt_pt_mask_from(query->config.decode.context, query->config.begin + offset,
 				       left) > 0
 			   ? 0
@@ -95,7 +95,6 @@ static enum mt_pt_ahead look(const struct mt_pt_query *query)
 		case 0xc8: /* VMCS */
 		case 0x62: /* EXSTOP */
 		case 0xe2:
-		case 0xc2: /* MWAIT */
 		case 0x22: /* PWRE */
 		case 0xa2: /* PWRX */
 		case 0x12: /* PTWRITE, of any size */

@@ -103,8 +103,8 @@ int mt_pt_position_at_psb(const struct pt_config *config, const uint8_t *bytes, 
 /* ---- between the parts ---- */
 
 /* decode_query.c */
-/* The packet at AT.  Returns its size, or an error; 0: flows know nothing of it, and it was made
- * one that says nothing, or more of them. */
+/* The packet at AT.  Returns its size, or an error; 0: it said nothing to flows, and others are
+ * there now. */
 int mt_pt_query_packet(const struct mt_pt_query *query, const uint8_t *at,
 		       struct mt_pt_packet *packet);
 /* Time goes on over PACKET, if it says so.  Returns 0, or an error. */

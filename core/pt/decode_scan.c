@@ -37,11 +37,18 @@ static void take_mtc(struct mt_pt_scan *scan, uint8_t mtc)
 					 scan->config->cpuid_0x15_eax;
 }
 
+static bool mode_has_fup(const struct mt_pt_scan *scan)
+{
+	return mt_pt_mode_has_fup(scan->config->decode.context, scan->bytes + scan->offset,
+				  scan->size - scan->offset);
+}
+
 /* Returns what the packet says of control. */
 static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct mt_pt_packet *packet)
 {
 	bool fup_is_here = scan->fup_is_here;
 
+	scan->in_psb = mt_pt_packet_leaves_in_psb(packet, scan->in_psb);
 	switch (packet->kind) {
 	case MT_PT_PSB:
 		scan->last_ip = 0;
@@ -64,7 +71,8 @@ static enum mt_pt_point_kind take_packet(struct mt_pt_scan *scan, const struct m
 		take_ip(scan, packet);
 		break;
 	case MT_PT_MODE_EXEC:
-		scan->mode = (uint8_t)packet->payload;
+		if (scan->in_psb || !mode_has_fup(scan))
+			scan->mode = (uint8_t)packet->payload;
 		break;
 	case MT_PT_PTWRITE:
 		scan->fup_is_here |= packet->count != 0;

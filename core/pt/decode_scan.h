@@ -28,6 +28,7 @@ struct mt_pt_scan {
 	size_t size;
 	size_t offset; /* of the next packet */
 
+	bool in_psb; /* in a PSB+ */
 	uint64_t last_ip;
 	uint8_t mode; /* the MODE.Exec packet's second byte */
 	enum mt_pt_deferral deferral;
@@ -48,7 +49,7 @@ enum mt_pt_point_kind {
 	MT_PT_POINT_ENABLE, /* the same, and tracing began there */
 };
 
-/* Begin at a PSB. */
+/* Begin at a PSB of what was masked (decode_mask.h). */
 void mt_pt_scan_start(struct mt_pt_scan *scan, const struct pt_config *config, const uint8_t *bytes,
 		      size_t size, size_t psb);
 /* Find the first point at FROM or later; branches count only into the code of IMAGE (NULL: none).

@@ -234,11 +234,9 @@ static int take_state(struct mt_pt_query *query, const struct mt_pt_packet *pack
 static int take_other(struct mt_pt_query *query, const struct mt_pt_packet *packet)
 {
 	bool with_fup =
-	    packet->kind == MT_PT_MWAIT ||
-	    ((packet->kind == MT_PT_EXSTOP || packet->kind == MT_PT_PTWRITE) && packet->count);
+	    (packet->kind == MT_PT_EXSTOP || packet->kind == MT_PT_PTWRITE) && packet->count;
 	enum pt_event_type type = packet->kind == MT_PT_TRACESTOP ? ptev_stop
 				  : packet->kind == MT_PT_EXSTOP  ? ptev_exstop
-				  : packet->kind == MT_PT_MWAIT   ? ptev_mwait
 				  : packet->kind == MT_PT_PTWRITE ? ptev_ptwrite
 				  : packet->kind == MT_PT_PWRE    ? ptev_pwre
 								  : ptev_pwrx;
@@ -250,6 +248,19 @@ static int take_other(struct mt_pt_query *query, const struct mt_pt_packet *pack
 	event->has_tsc = type == ptev_stop && query->clock.has_tsc;
 	query->at += packet->size;
 	return 0;
+}
+
+/* With event trace it may have a FUP of its own: the interrupt flag changed, the mode did not. */
+static int take_mode_exec(struct mt_pt_query *query, struct mt_pt_packet *packet)
+{
+	const uint8_t *behind = query->at + packet->size;
+
+	if (!mt_pt_mode_has_fup(query->config.decode.context, behind,
+				(size_t)(query->end - behind)))
+		return take_state(query, packet, false);
+	packet->kind = MT_PT_EXSTOP; /* of which nothing comes either */
+	packet->count = 1;
+	return take_other(query, packet);
 }
 
 /* ---- PSB+ ---- */
@@ -424,6 +435,7 @@ int mt_pt_query_take(struct mt_pt_query *query)
 		status = mt_pt_query_take_time(&query->clock, &packet, false);
 		return status ? status : take_state(query, &packet, false);
 	case MT_PT_MODE_EXEC:
+		return take_mode_exec(query, &packet);
 	case MT_PT_MODE_TSX:
 	case MT_PT_PIP:
 	case MT_PT_VMCS:

@@ -38,6 +38,7 @@ struct mt_pt_decoder {
 
 	struct mt_pt_window window;
 	bool has_window;
+	bool is_masked; /* the window */
 	struct mt_pt_scan scan;
 	bool has_scan;
 	struct mt_pt_scan next_scan; /* where a copy ends behind a branch */
@@ -73,8 +74,8 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 	if (!decoder)
 		return mt_error_no_memory();
 	mt_pt_libipt_config(&decoder->config, &config->cpu, &config->timing, &decoder->mask);
-	/* libipt would end at the packet without asking. */
-	decoder->mask.needed = config->by_libipt && decoder->mask.skz84;
+	/* libipt reads some packets otherwise, and ends at others without asking. */
+	decoder->mask.needed = decoder->mask.for_libipt = config->by_libipt;
 	decoder->windows.source = config->source;
 	decoder->windows.config = &decoder->config;
 	decoder->flow.source = config->source;
@@ -158,6 +159,13 @@ static void resume(struct mt_pt_decoder *decoder, size_t from)
 	decoder->bytes_before += decoder->scan.offset - from;
 }
 
+static void mask_window(struct mt_pt_decoder *decoder)
+{
+	if (!decoder->is_masked)
+		mt_pt_mask_window(&decoder->mask, decoder->window.bytes, decoder->window.size);
+	decoder->is_masked = true;
+}
+
 static void give_up_span(struct mt_pt_decoder *decoder)
 {
 	const struct mt_pt_flow *flow = &decoder->flow;
@@ -166,6 +174,7 @@ static void give_up_span(struct mt_pt_decoder *decoder)
 	    flow->has_goal ? to_window(decoder, flow->goal_offset) : window_offset(decoder);
 
 	mt_pt_flow_fail(&decoder->flow);
+	mask_window(decoder);
 	if (!decoder->has_scan || decoder->span_begin > decoder->scan.offset)
 		mt_pt_scan_start(&decoder->scan, &decoder->config, decoder->window.bytes,
 				 decoder->window.size, decoder->span_begin);
@@ -325,13 +334,14 @@ static struct mt_error *open_window(struct mt_pt_decoder *decoder)
 		return mt_error_no_memory();
 	decoder->has_window = status == 1;
 	decoder->ended = !decoder->has_window;
+	decoder->is_masked = false;
 	decoder->has_scan = false;
 	decoder->resume_from = 0;
 	decoder->next_kind = MT_PT_POINT_END;
 	if (decoder->ended)
 		return NULL;
 	if (decoder->mask.needed)
-		mt_pt_mask_window(&decoder->mask, decoder->window.bytes, decoder->window.size);
+		mask_window(decoder);
 	if (decoder->window.has_gap)
 		mt_pt_flow_lose(flow, decoder->window.gap_cause, decoder->window.bytes_lost);
 	if (decoder->window.size) {

@@ -31,9 +31,10 @@ enum mt_pt_packet_kind {
 	MT_PT_MNT,
 	MT_PT_PTWRITE,
 	MT_PT_EXSTOP,
-	MT_PT_MWAIT,
 	MT_PT_PWRE,
 	MT_PT_PWRX,
+	/* From here on none says anything to a decoder: decode_mask.h. */
+	MT_PT_MWAIT,
 	MT_PT_BBP,
 	MT_PT_BIP,
 	MT_PT_BEP,
@@ -63,6 +64,24 @@ static inline bool mt_pt_packet_is_of_time(const struct mt_pt_packet *packet)
 {
 	return packet->kind == MT_PT_PAD ||
 	       (packet->kind >= MT_PT_CBR && packet->kind <= MT_PT_CYC);
+}
+
+/* Whether a PSB+, up to its PSBEND, goes on behind PACKET, which is in one or not, or begins it. */
+static inline bool mt_pt_packet_leaves_in_psb(const struct mt_pt_packet *packet, bool in_psb)
+{
+	switch (packet->kind) {
+	case MT_PT_PSB:
+		return true;
+	case MT_PT_FUP:
+	case MT_PT_PIP:
+	case MT_PT_MODE_EXEC:
+	case MT_PT_MODE_TSX:
+	case MT_PT_VMCS:
+	case MT_PT_MNT:
+		return in_psb;
+	default:
+		return in_psb && mt_pt_packet_is_of_time(packet);
+	}
 }
 
 /* It can be read, and no processor writes it: a CYC of too many bytes, a TMA with reserved bits. */

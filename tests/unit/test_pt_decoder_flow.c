@@ -202,6 +202,36 @@ static void test_a_ptwrite_tells_where_control_is(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* An MWAIT has the address of the EXSTOP behind it, if that has one. */
+static void test_a_wait_takes_no_address_of_others(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x02, 0xc2, 7, 0, 0, 0, 1, 0, 0, 0); /* MWAIT */
+	PUT(&stream, 0x02, 0x22, 0, 0);                   /* PWRE */
+	PUT(&stream, 0x02, 0xe2);                         /* EXSTOP */
+	put_ip(&stream, FUP, USER + 3);
+	PUT(&stream, 0x02, 0xa2, 0, 0, 0, 0, 0); /* PWRX */
+	put_stop(&stream, USER + 3);
+	PUT(&stream, 0x02, 0xc2, 7, 0, 0, 0, 1, 0, 0, 0);
+	PUT(&stream, 0x02, 0x22, 0, 0);
+	PUT(&stream, 0x02, 0x62); /* without */
+	PUT(&stream, 0x02, 0xa2, 0, 0, 0, 0, 0);
+	put_ip(&stream, PGE, USER + 12);
+	put_ip(&stream, FUP, USER + 13);
+	put_ip(&stream, TIP, USER + 2);
+	put_stop(&stream, USER + 3);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+		      {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 13, .to = USER + 2},
+		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_an_abort_that_ends_the_trace(void **state)
 {
 	(void)state;
@@ -424,6 +454,7 @@ int main(void)
 	    cmocka_unit_test(test_transactions),
 	    cmocka_unit_test(test_a_ptwrite_tells_where_control_is),
 	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
+	    cmocka_unit_test(test_a_wait_takes_no_address_of_others),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
 	    cmocka_unit_test(test_an_abort_out_of_the_traced_range),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),

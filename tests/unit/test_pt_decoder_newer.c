@@ -82,6 +82,40 @@ static void test_the_interrupt_flag_alone(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 4, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* The interrupt flag changes before anything else tells of event trace, and an event is the next
+ * thing: the FUP behind a MODE.Exec is its own, the one behind the CFE the interrupt's. */
+static void test_the_interrupt_flag_before_an_event(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, KERNEL + 17, 1000);
+	PUT(&stream, 0x99, 0x05);
+	PUT(&stream, 0x03 | 1 << 3); /* CYC */
+	put_ip(&stream, FUP, KERNEL + 18);
+	put_ip(&stream, TIP, USER + 12);
+	PUT(&stream, 0x99, 0x01); /* interrupts off */
+	put_ip(&stream, FUP, USER + 13);
+	PUT_CFE(&stream, INTR, 14);
+	put_ip(&stream, FUP, USER + 13);
+	PUT(&stream, 0x99, 0x05);
+	put_ip(&stream, TIP, KERNEL + 4);
+	PUT(&stream, 0x99, 0x01); /* of the TIP */
+	PUT_CFE(&stream, INTR, 14);
+	put_ip(&stream, FUP, KERNEL + 5);
+	put_ip(&stream, TIP, KERNEL + 18);
+	put_stop(&stream, KERNEL + 19);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.stats.gaps, 0);
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = KERNEL + 17},
+	    {.kind = MT_EVENT_JUMP, .from = KERNEL + 19, .to = USER + 12},
+	    {.kind = MT_EVENT_INTERRUPT, .from = USER + 13, .to = KERNEL + 4},
+	    {.kind = MT_EVENT_INTERRUPT, .from = KERNEL + 5, .to = KERNEL + 18},
+	    {.kind = MT_EVENT_TRACE_END, .from = KERNEL + 19, .detail = MT_TRACE_END_ASYNC});
+}
+
 static void test_pebs_in_the_trace(void **state)
 {
 	(void)state;
@@ -197,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_event_trace),
 	    cmocka_unit_test(test_the_interrupt_flag_alone),
+	    cmocka_unit_test(test_the_interrupt_flag_before_an_event),
 	    cmocka_unit_test(test_pebs_in_the_trace),
 	    cmocka_unit_test(test_trigger_tracing),
 	    cmocka_unit_test(test_new_branches),
