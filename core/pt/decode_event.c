@@ -19,12 +19,45 @@ void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc)
 						   flow->mode == ptem_32bit);
 }
 
+/* ---- transactions ---- */
+
+/* Where control is, it is in one or not: an event, if that is news. */
+static void show_transaction(struct mt_pt_flow *flow, uint64_t tsc)
+{
+	if (flow->shows_transaction == flow->in_transaction)
+		return;
+	flow->shows_transaction = flow->in_transaction;
+	mt_pt_emit(flow, flow->in_transaction ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT, flow->ip,
+		   flow->ip, 0, tsc);
+}
+
+static void abort_transaction(struct mt_pt_flow *flow, uint64_t from, uint64_t to, uint64_t tsc)
+{
+	flow->aborted = flow->in_transaction = flow->shows_transaction = false;
+	mt_pt_emit(flow, MT_EVENT_TX_ABORT, from, to, 0, tsc);
+}
+
+/* The packets tell of it without an address. */
+static void take_transaction(struct mt_pt_flow *flow, const struct pt_event *event, uint64_t tsc)
+{
+	flow->in_transaction = event->variant.tsx.speculative;
+	if (flow->tracing && !flow->starting && event->status_update)
+		show_transaction(flow, tsc);
+	if (event->status_update || !event->variant.tsx.aborted || !flow->shows_transaction)
+		return;
+	abort_transaction(flow, 0, 0, tsc);
+	mt_pt_flow_end_trace(flow, MT_TRACE_END_ASYNC, 0, 0, tsc);
+}
+
+/* ---- tracing ---- */
+
 void mt_pt_flow_start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 {
 	mt_pt_flow_ask_image(flow, tsc);
 	flow->starting = false;
 	flow->tracing = true;
 	mt_pt_emit(flow, MT_EVENT_TRACE_START, 0, ip, 0, tsc);
+	show_transaction(flow, tsc);
 }
 
 void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
@@ -35,6 +68,7 @@ void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc)
 	flow->unseen_kernel = false;
 	mt_pt_flow_ask_image(flow, tsc);
 	mt_pt_emit(flow, MT_EVENT_SYSRET, flow->unseen_ip, ip, 0, tsc);
+	show_transaction(flow, tsc);
 }
 
 /* The part that repeats the last window ends with tracing switched off. */
@@ -128,7 +162,7 @@ static void take_event(struct mt_pt_flow *flow, const struct pt_event *event)
 		mt_pt_flow_ask_image(flow, tsc);
 		break;
 	case ptev_tsx:
-		flow->in_transaction = event->variant.tsx.speculative;
+		take_transaction(flow, event, tsc);
 		break;
 	default:
 		break;
@@ -230,7 +264,6 @@ static void arrive(struct mt_pt_flow *flow)
 {
 	const struct pt_event *event = &flow->goal;
 	uint64_t tsc = mt_pt_event_time(flow, event), to;
-	uint8_t kind;
 
 	flow->has_goal = false;
 	if (event->type == ptev_async_disabled && flow->errata.skd022 &&
@@ -240,28 +273,25 @@ static void arrive(struct mt_pt_flow *flow)
 		return;
 	}
 	if (event->type == ptev_tsx) {
-		bool speculative = event->variant.tsx.speculative;
-		bool changes = speculative != flow->in_transaction;
-
-		flow->in_transaction = speculative;
+		flow->in_transaction = event->variant.tsx.speculative;
 		flow->aborted = event->variant.tsx.aborted;
-		if (!flow->aborted && changes)
-			mt_pt_emit(flow, speculative ? MT_EVENT_TX_BEGIN : MT_EVENT_TX_COMMIT,
-				   flow->ip, flow->ip, 0, tsc);
+		if (!flow->aborted)
+			show_transaction(flow, tsc);
 	} else if (event->type == ptev_async_disabled) {
 		to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip;
-		if (flow->aborted && to) { /* its handler is not traced */
-			mt_pt_emit(flow, MT_EVENT_TX_ABORT, flow->ip, to, 0, tsc);
-			mt_pt_flow_end_trace(flow, MT_TRACE_END_FILTER, to, to, tsc);
+		if (flow->aborted) { /* its handler is not traced */
+			abort_transaction(flow, flow->ip, to, tsc);
+			mt_pt_flow_end_trace(flow, to ? MT_TRACE_END_FILTER : MT_TRACE_END_ASYNC,
+					     to, to, tsc);
 		} else {
 			mt_pt_flow_end_trace(flow, MT_TRACE_END_ASYNC, flow->ip, to, tsc);
 		}
-		flow->aborted = false;
 	} else {
 		to = event->variant.async_branch.to;
-		kind = flow->aborted ? MT_EVENT_TX_ABORT : MT_EVENT_INTERRUPT;
-		flow->aborted = false;
-		mt_pt_emit(flow, kind, flow->ip, to, 0, tsc);
+		if (flow->aborted)
+			abort_transaction(flow, flow->ip, to, tsc);
+		else
+			mt_pt_emit(flow, MT_EVENT_INTERRUPT, flow->ip, to, 0, tsc);
 		flow->ip = to;
 	}
 }

@@ -41,7 +41,7 @@ void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t 
 	flow->bytes_lost += bytes_lost;
 	flow->tracing = false;
 	flow->unseen_kernel = false;
-	flow->in_transaction = false;
+	flow->in_transaction = flow->shows_transaction = false;
 	flow->aborted = false;
 	flow->has_goal = false;
 	flow->starting = false;

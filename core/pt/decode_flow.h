@@ -50,7 +50,8 @@ struct mt_pt_flow {
 	bool unseen_kernel;
 	uint64_t unseen_ip; /* where it went in */
 	bool in_transaction;
-	bool aborted; /* a transaction; the jump that goes with it comes next */
+	bool shows_transaction; /* as far as events say */
+	bool aborted;           /* a transaction; the jump that goes with it comes next */
 
 	/* Where control came to by the last event, and the last jump within that place since, which
 	 * was no event; skipped_from 0: none. */

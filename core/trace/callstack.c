@@ -129,6 +129,13 @@ static void flow(struct mt_callstack *cs, const struct mt_event *event)
 	}
 }
 
+/* A transaction that is not known any more was aborted somewhere. */
+static bool ends_unseen(const struct mt_event *event)
+{
+	return !event->from &&
+	       (event->kind == MT_EVENT_TX_ABORT || event->kind == MT_EVENT_TRACE_END);
+}
+
 static void handle(struct mt_callstack *cs, const struct mt_event *event)
 {
 	switch (event->kind) {
@@ -149,6 +156,8 @@ static void handle(struct mt_callstack *cs, const struct mt_event *event)
 		return;
 	/* An aborted transaction did not run: what led to `from` is not to be shown. */
 	if (event->kind != MT_EVENT_TX_ABORT || !cs->base.segment_open || cs->mode == MT_CS_LOST) {
+		if (cs->mode != MT_CS_RUNNING && ends_unseen(event))
+			return;
 		if (cs->mode != MT_CS_RUNNING)
 			mt_cs_trace_start(cs, event->from);
 		if (event->from && !mt_cs_in_range(cs, event->from))

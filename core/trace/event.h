@@ -39,7 +39,9 @@ enum mt_event_kind {
 
 	MT_EVENT_TX_BEGIN, /* a transaction: from = to = its address */
 	MT_EVENT_TX_COMMIT,
-	MT_EVENT_TX_ABORT, /* from: where it was given up, to: where it goes on */
+	/* from: where it was given up, to: where it goes on; both may be 0, not known: then a
+	 * TRACE_END follows whose from is 0 (tracing ended with it, or was off), or a GAP. */
+	MT_EVENT_TX_ABORT,
 
 	/* Lost data.  detail: enum mt_gap_cause; from: bytes lost, 0 if not known; to: where
 	 * control is afterwards, 0 if not known (then a TRACE_START follows, or the end). */

@@ -45,7 +45,9 @@ static void abort_transaction(struct mt_callstack *cs, const struct mt_event *ev
 		mt_cs_end_away(cs, true, 0);
 	mt_rebuild_instant(&cs->base, MT_INSTANT_TX_ABORT, 0, 0, event->from);
 	cs->mode = MT_CS_RUNNING;
-	if (cs->frames.count == 0) {
+	if (!event->to) { /* TRACE_END comes next */
+		cs->range_size = 0;
+	} else if (cs->frames.count == 0) {
 		mt_cs_add_root(cs, event->to);
 		mt_cs_arrive(cs, event->to);
 	} else if (!mt_cs_land(cs, event->to, 0)) {

@@ -238,6 +238,8 @@ static void test_an_abort_that_ends_the_trace(void **state)
 	struct stream stream = open_stream();
 
 	put_psb(&stream, USER + 2, 1000);
+	PUT(&stream, 0x99, 0x21);
+	put_ip(&stream, FUP, USER + 2);
 	PUT(&stream, 0x99, 0x22);
 	put_stop(&stream, USER + 3);
 	put_ip(&stream, PGE, USER + 12);
@@ -247,10 +249,86 @@ static void test_an_abort_that_ends_the_trace(void **state)
 	struct pt_events events = close_stream(&stream);
 
 	ASSERT_EVENTS(&events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
-		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+		      {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+		      {.kind = MT_EVENT_TX_ABORT, .from = USER + 3},
+		      {.kind = MT_EVENT_TRACE_END, .detail = MT_TRACE_END_ASYNC},
 		      {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
 		      {.kind = MT_EVENT_INTERRUPT, .from = USER + 13, .to = USER + 2},
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
+}
+
+/* Within a transaction tracing begins, and ends; where it went on is not known. */
+static void test_an_abort_while_tracing_is_off(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, 0, 1000);
+	PUT(&stream, 0x99, 0x21);
+	put_ip(&stream, PGE, USER + 2);
+	put_stop(&stream, USER + 3);
+	PUT(&stream, 0x99, 0x22);
+	PUT(&stream, 0x99, 0x22); /* there is none any more */
+	put_ip(&stream, PGE, USER + 12);
+	put_stop(&stream, USER + 13);
+	PUT(&stream, 0x99, 0x21);
+	put_ip(&stream, PGE, USER + 2);
+	put_stop(&stream, USER + 3);
+	PUT(&stream, 0x99, 0x20);
+	put_ip(&stream, PGE, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+	    {.kind = MT_EVENT_TX_ABORT}, {.kind = MT_EVENT_TRACE_END, .detail = MT_TRACE_END_ASYNC},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TX_COMMIT, .from = USER + 12, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
+/* What a PSB tells of it is news only where that was not seen. */
+static void test_a_transaction_at_a_psb(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	for (int i = 0; i < 2; i++) {
+		put_psb(&stream, USER + 2, 1000);
+		stream.size -= 2;
+		PUT(&stream, 0x99, 0x21);
+		PUT(&stream, 0x02, 0x23);
+	}
+	PUT(&stream, 0x02, 0xf3); /* OVF */
+	put_ip(&stream, FUP, USER + 7);
+	put_ip(&stream, TIP, USER + 12);
+	put_psb(&stream, USER + 12, 2000);
+	stream.size -= 2;
+	PUT(&stream, 0x99, 0x21);
+	PUT(&stream, 0x02, 0x23);
+	put_psb(&stream, USER + 12, 2000);
+	stream.size -= 2;
+	PUT(&stream, 0x99, 0x20);
+	PUT(&stream, 0x02, 0x23);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_TRACE_START, .to = USER + 2},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 2, .to = USER + 2},
+	    {.kind = MT_EVENT_GAP, .to = USER + 7, .detail = MT_GAP_OVERFLOW},
+	    {.kind = MT_EVENT_CALL, .from = USER + 7, .to = USER + 13},
+	    {.kind = MT_EVENT_JUMP, .from = USER + 13, .to = USER + 12},
+	    {.kind = MT_EVENT_TX_BEGIN, .from = USER + 12, .to = USER + 12},
+	    {.kind = MT_EVENT_TX_COMMIT, .from = USER + 12, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
 }
 
 /* What it took back must not stay open: the handler is out of the traced range. */
@@ -456,6 +534,8 @@ int main(void)
 	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
 	    cmocka_unit_test(test_a_wait_takes_no_address_of_others),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
+	    cmocka_unit_test(test_an_abort_while_tracing_is_off),
+	    cmocka_unit_test(test_a_transaction_at_a_psb),
 	    cmocka_unit_test(test_an_abort_out_of_the_traced_range),
 	    cmocka_unit_test(test_an_endless_loop_that_the_trace_did_not_take),
 	    cmocka_unit_test(test_a_spin_that_was_interrupted),
