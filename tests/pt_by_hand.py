@@ -50,8 +50,9 @@ class Program:
                     if "LOAD" in line and " E " in line)
         self.offset, self.start, self.size = (int(code[i], 16) for i in (1, 2, 4))
 
-    def mapped(self, pid, time, cpu=0):
-        return pd.record(pd.MMAP2, pd.u32(pid, pid), pd.u64(self.start, 0x1000, self.offset),
+    def mapped(self, pid, time, cpu=0, start=None):
+        return pd.record(pd.MMAP2, pd.u32(pid, pid),
+                         pd.u64(start or self.start, 0x1000, self.offset),
                          pd.u32(8, 1), pd.u64(5, 0), pd.u32(5, 2), pd.text(str(self.path)),
                          sample_id(pid, pid, time, cpu))
 

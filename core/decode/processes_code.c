@@ -10,9 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* In which a filter is looked for: its file is mapped once. */
-#define FILTER_MAPPINGS 8
-
 bool mt_processes_kept_of_kernel(const struct mt_processes *processes, const char *name, char *path,
 				 size_t size)
 {
@@ -90,23 +87,17 @@ static struct mt_error *add_filter(struct mt_pt_image *image,
 	return mt_pt_image_add_filter(image, mapping->start + begin, end - begin, filter->stops);
 }
 
-/* Control that is nowhere where a filter is known to be is not known to leave it, so that mappings
- * beyond the first ones may be left out. */
 static struct mt_error *image_add_filter(struct mt_pt_image *image,
 					 const struct mt_recording_filter *filter,
 					 const struct mt_space *space)
 {
-	int left = FILTER_MAPPINGS;
-
 	if (!filter->path)
 		return mt_pt_image_add_filter(image, filter->start, filter->size, filter->stops);
-	for (size_t i = 0; i < mt_space_mapping_count(space) && left; i++) {
+	for (size_t i = 0; i < mt_space_mapping_count(space); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(space, i);
 
-		if (strcmp(mapping->path, filter->path) != 0)
-			continue;
-		mt_try(add_filter(image, filter, mapping));
-		left--;
+		if (strcmp(mapping->path, filter->path) == 0)
+			mt_try(add_filter(image, filter, mapping));
 	}
 	return NULL;
 }

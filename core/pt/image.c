@@ -26,17 +26,21 @@ struct mapping {
 	const uint8_t *bytes; /* instead of a section; NULL: none */
 };
 
-struct filter {
-	uint64_t begin;
-	uint64_t size;
-	bool stops;
+struct range {
+	uint64_t first, last;
+};
+
+/* By address, none next to another. */
+struct ranges {
+	MT_ARRAY(struct range) list;
 };
 
 struct mt_pt_image {
 	struct mt_pt_image_cache *cache;
 	uint64_t id;
 	MT_ARRAY(struct mapping) mappings; /* the newest last; it hides what it overlaps */
-	MT_ARRAY(struct filter) filters;
+	bool is_filtered;                  /* nothing is traced but what is within */
+	struct ranges within, stopping;
 };
 
 struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out)
@@ -80,7 +84,8 @@ void mt_pt_image_destroy(struct mt_pt_image *image)
 	if (!image)
 		return;
 	mt_array_deinit(&image->mappings);
-	mt_array_deinit(&image->filters);
+	mt_array_deinit(&image->within.list);
+	mt_array_deinit(&image->stopping.list);
 	free(image);
 }
 
@@ -140,33 +145,76 @@ struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t 
 	return mt_array_push(&image->mappings, mapping) ? mt_error_no_memory() : NULL;
 }
 
+/* ---- filters ---- */
+
+/* The first one that ends at ADDRESS or behind it. */
+static size_t find_range(const struct ranges *ranges, uint64_t address)
+{
+	size_t begin = 0, end = ranges->list.count;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+
+		if (ranges->list.items[middle].last < address)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	return begin;
+}
+
+static bool is_in(const struct ranges *ranges, uint64_t address)
+{
+	size_t at = find_range(ranges, address);
+
+	return at < ranges->list.count && ranges->list.items[at].first <= address;
+}
+
+/* Returns 0, or -1 without memory. */
+static int add_range(struct ranges *ranges, struct range range)
+{
+	size_t at = find_range(ranges, range.first ? range.first - 1 : 0), end = at;
+	struct range *items;
+
+	if (mt_array_reserve(&ranges->list, ranges->list.count + 1))
+		return -1;
+	items = ranges->list.items;
+	for (; end < ranges->list.count &&
+	       items[end].first <= range.last + (range.last != UINT64_MAX);
+	     end++) {
+		range.first = items[end].first < range.first ? items[end].first : range.first;
+		range.last = items[end].last > range.last ? items[end].last : range.last;
+	}
+	memmove(items + at + 1, items + end, (ranges->list.count - end) * sizeof(*items));
+	items[at] = range;
+	ranges->list.count += 1 + at - end;
+	return 0;
+}
+
 struct mt_error *mt_pt_image_add_filter(struct mt_pt_image *image, uint64_t address, uint64_t size,
 					bool stops)
 {
-	const struct filter filter = {.begin = address, .size = size, .stops = stops};
+	const uint64_t left = UINT64_MAX - address;
+	const struct range range = {address, address + (size - 1 < left ? size - 1 : left)};
 
-	return mt_array_push(&image->filters, filter) ? mt_error_no_memory() : NULL;
+	image->is_filtered |= !stops;
+	if (size && add_range(stops ? &image->stopping : &image->within, range))
+		return mt_error_no_memory();
+	return NULL;
 }
 
 bool mt_pt_image_is_traced(const struct mt_pt_image *image, uint64_t address)
 {
-	bool is_traced = true, is_within = false;
-
-	mt_array_each (filter, &image->filters) {
-		bool holds = address - filter->begin < filter->size;
-
-		if (filter->stops && holds)
-			return false;
-		is_within |= !filter->stops && holds;
-		is_traced &= filter->stops;
-	}
-	return is_traced || is_within;
+	return (!image->is_filtered || is_in(&image->within, address)) &&
+	       !is_in(&image->stopping, address);
 }
 
 uint64_t mt_pt_image_id(const struct mt_pt_image *image)
 {
 	return image->id;
 }
+
+/* ---- code ---- */
 
 static const struct mapping *mapping_at(const struct mt_pt_image *image, uint64_t address)
 {

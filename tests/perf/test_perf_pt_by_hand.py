@@ -101,17 +101,18 @@ SKYLAKE, BROADWELL = "GenuineIntel,6,78,3", "GenuineIntel,6,79,1"
 
 @pytest.fixture(name="filtered")
 def filtered_fixture(program, decode):
-    """filtered(processor, filters, told) -> the lines of _start alone, which was filtered for.  TOLD:
-    the calls that left it say where they went."""
+    """filtered(processor, filters, told, others) -> the lines of _start alone, which was filtered for.
+    TOLD: the calls that left it say where they went.  OTHERS: so often the file is mapped before."""
     at = program.at
     twice = (at["_start"], at["_start"] + 5)
 
-    def run(processor, filters, told=False):
+    def run(processor, filters, told=False, others=0):
         trace = pt.psb(6) + pt.mode(64)
         for begin in twice:
             trace += pt.pge(begin) + (pt.ip(0x01, at["leaf"]) if told else pt.PGD)
         trace += pt.pge(at["last"]) + pt.fup(at["last"]) + pt.PGD
-        return decode([pt.cpuid(processor), pt.comm(100, "one"), program.mapped(100, 2),
+        mapped = [program.mapped(100, 2, start=0x1000 * (1 + i)) for i in range(others)]
+        return decode([pt.cpuid(processor), pt.comm(100, "one"), *mapped, program.mapped(100, 2),
                        pt.auxtrace(trace, tid=100, cpu=-1)], filters=filters)
 
     return run
@@ -129,6 +130,7 @@ def test_calls_out_of_an_address_filter(program, filtered):
                     f"tracestop {start + size:#x}/1@{program.path}",
                     f"filter {program.at['_start']:#x}/{size:#x}"):
         assert filtered(SKYLAKE, filters) == whole, filters
+    assert filtered(SKYLAKE, mine, others=50) == whole
 
 
 @pytest.mark.parametrize("processor,filters", [

@@ -120,6 +120,30 @@ static void test_what_filters_let_through(void **state)
 	tear_down(&fixture);
 }
 
+/* In any order, one in the other, many. */
+static void test_many_filters(void **state)
+{
+	enum { BYTES = 4096, FILTERS = 400 };
+	uint8_t is_within[BYTES + 32] = {0}, stops[BYTES + 32] = {0};
+	struct fixture fixture = set_up();
+	uint32_t seed = 1;
+
+	(void)state;
+	for (int i = 0; i < FILTERS; i++) {
+		seed = seed * 1103515245 + 12345;
+		const size_t begin = seed >> 8 & (BYTES - 1), size = seed >> 24 & 15;
+		const bool is_stop = seed >> 28 == 0;
+
+		assert_no_error(
+		    mt_pt_image_add_filter(fixture.image, 0x1000 + begin, size, is_stop));
+		memset((is_stop ? stops : is_within) + begin, 1, size);
+		for (size_t at = 0; i % 40 == 39 && at < sizeof(stops); at++)
+			assert_int_equal(mt_pt_image_is_traced(fixture.image, 0x1000 + at),
+					 is_within[at] && !stops[at]);
+	}
+	tear_down(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +152,7 @@ int main(void)
 	    cmocka_unit_test(test_a_mapping_longer_than_its_file_is_cut),
 	    cmocka_unit_test(test_files_that_cannot_be_used_are_told),
 	    cmocka_unit_test(test_what_filters_let_through),
+	    cmocka_unit_test(test_many_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
