@@ -213,8 +213,8 @@ fuzz:
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,memory BUILD=$(BUILD)/fuzz-memory \
 		CFLAGS='$(CFLAGS) -fsanitize-ignorelist=tests/fuzz/memory.ignorelist' $(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
-	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS)
-	@scripts/fuzz $(BUILD)/fuzz-memory $(FUZZ_SECONDS)
+	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
+	@scripts/fuzz $(BUILD)/fuzz-memory $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 fuzzers: $(FUZZERS)
 
@@ -261,7 +261,7 @@ help:
 	@echo 'make pytest     the tests in Python'
 	@echo 'make lint       style, layering, static analysis'
 	@echo 'make format     put the sources into the style of .clang-format'
-	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer'
+	@echo 'make fuzz       FUZZ_SECONDS=600 of each fuzzer; FUZZ_SEED=N: the same inputs each time'
 	@echo 'make soak       the tests that take long'
 	@echo 'make bench      how fast recordings are decoded, and what conditions and the plugin cost'
 	@echo 'make bench-calls what recording calls costs, and triggers on them, beside other tools'

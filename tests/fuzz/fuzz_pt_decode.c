@@ -156,11 +156,14 @@ static bool is_ambiguous(const uint8_t *bytes, size_t size)
 
 	for (; at < size; at = next) {
 		struct mt_pt_block block = {0};
-		int step = 1;
+		int length = 1;
 
 		next = mt_pt_find_psb(bytes, size, at + 1);
-		for (; step > 0 && at<next; at += step> 0 ? (size_t)step : 0)
-			step = mt_pt_packet_decode_in_block(bytes + at, size - at, &block, &packet);
+		while (at < next && length > 0) {
+			length =
+			    mt_pt_packet_decode_in_block(bytes + at, size - at, &block, &packet);
+			at += length > 0 ? (size_t)length : 0;
+		}
 		if (at > next)
 			return true;
 	}
