@@ -191,6 +191,31 @@ static bool is_fault(const struct remote_call *remote)
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
 }
 
+/* It has taken itself back to where it was, since the program changed what says that we live. */
+static bool has_gone_back(const struct remote_call *remote,
+			  const struct user_regs_struct *registers)
+{
+	const uint64_t at = registers->rip - remote->process->injected.code;
+	uint64_t mask = 0;
+
+	return at >= MT_INJECT_LIST_AT + MT_INJECT_LIST_BYTES &&
+	       !ptrace(PTRACE_GETSIGMASK, remote->lwp->lwp, sizeof(mask), &mask) &&
+	       mask == remote->mask;
+}
+
+/* What has come to it meanwhile is the program's. */
+static struct mt_error *give_up_behind_it(struct remote_call *remote)
+{
+	if (remote->has_stopped)
+		syscall(SYS_tgkill, remote->lwp->pid, remote->lwp->lwp, SIGSTOP);
+	else if (remote->status >> 8 != (SIGTRAP | PTRACE_EVENT_STOP << 8))
+		mt_ptrace_keep_status(remote->target, remote->lwp, remote->status);
+	return mt_error_new(MT_ERROR_BUSY,
+			    "thread %d left code that was put into process %d for it: the program "
+			    "changes memory that is not its own",
+			    remote->lwp->lwp, remote->lwp->pid);
+}
+
 static struct mt_error *give_up_at_fault(struct remote_call *remote)
 {
 	const char *signal = sigabbrev_np(WSTOPSIG(remote->status));
@@ -252,12 +277,21 @@ static bool seems_done(const struct remote_call *remote, size_t count)
 	       done;
 }
 
-/* Until it stops, or seems to be done: a moment for one call, longer for more. */
-static struct mt_error *await_list(struct remote_call *remote, size_t count, bool *stopped)
+static struct mt_error *unfinished(struct remote_call *remote, size_t count)
+{
+	remote->process->inside = remote->lwp->lwp;
+	return mt_error_new(MT_ERROR_BUSY,
+			    "thread %d did not finish %zu remote system calls within %llu s",
+			    remote->lwp->lwp, count, MT_PTRACE_LONGEST_NS / 1000000000);
+}
+
+/* Until it stops, or may be done: a moment for one call, longer for more.  The word that says so is
+ * the program's to write over, so where the thread stands is looked at now and then. */
+static struct mt_error *await_list(struct remote_call *remote, size_t count, uint64_t begin_ns,
+				   bool *stopped)
 {
 	const struct timespec moment = {.tv_nsec = 50000};
-	const uint64_t begin_ns = mt_clock_monotonic_ns();
-	uint64_t look_ns = LOOK_NS;
+	uint64_t look_ns = mt_clock_monotonic_ns() - begin_ns + LOOK_NS;
 	pid_t lwp = remote->lwp->lwp;
 
 	for (;;) {
@@ -272,17 +306,14 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 		if (seems_done(remote, count))
 			return NULL;
 		/* The end of a first thread is not told before the others ended. */
+		if (waited_ns > look_ns && mt_proc_is_exiting(lwp))
+			return gone(lwp);
+		if (waited_ns > MT_PTRACE_LONGEST_NS)
+			return unfinished(remote, count);
 		if (waited_ns > look_ns) {
-			if (mt_proc_is_exiting(lwp))
-				return gone(lwp);
+			if (mt_proc_is_at_work(lwp))
+				return NULL;
 			look_ns = waited_ns + LOOK_NS;
-		}
-		if (waited_ns > MT_PTRACE_LONGEST_NS) {
-			remote->process->inside = lwp;
-			return mt_error_new(MT_ERROR_BUSY,
-					    "thread %d did not finish %zu remote system calls "
-					    "within %llu s",
-					    lwp, count, MT_PTRACE_LONGEST_NS / 1000000000);
 		}
 		if (waited_ns < SPIN_NS)
 			sched_yield();
@@ -291,9 +322,10 @@ static struct mt_error *await_list(struct remote_call *remote, size_t count, boo
 	}
 }
 
-/* To where it waits for us.  The word by which it says so is the program's to write. */
+/* To where it waits for us. */
 static struct mt_error *run_list(struct remote_call *remote, size_t count)
 {
+	const uint64_t begin_ns = mt_clock_monotonic_ns();
 	pid_t lwp = remote->lwp->lwp;
 	struct user_regs_struct registers;
 	bool stopped = false;
@@ -301,16 +333,18 @@ static struct mt_error *run_list(struct remote_call *remote, size_t count)
 	do {
 		if (ptrace(PTRACE_CONT, lwp, 0, 0))
 			return gone(lwp);
-		mt_try(await_list(remote, count, &stopped));
+		mt_try(await_list(remote, count, begin_ns, &stopped));
 		if (!stopped && ptrace(PTRACE_INTERRUPT, lwp, 0, 0))
 			return gone(lwp);
 		if (!stopped && mt_ptrace_wait_for(lwp, &remote->status) < 0)
-			return gone(lwp);
+			return errno == ETIMEDOUT ? unfinished(remote, count) : gone(lwp);
 		mt_try(see_stop(remote));
-		if (is_fault(remote))
-			return give_up_at_fault(remote);
 		if (ptrace(PTRACE_GETREGS, lwp, 0, &registers))
 			return gone(lwp);
+		if (has_gone_back(remote, &registers))
+			return give_up_behind_it(remote);
+		if (is_fault(remote))
+			return give_up_at_fault(remote);
 	} while (remote->status >> 8 != (SIGTRAP | PTRACE_EVENT_STOP << 8) ||
 		 !mt_inject_list_waits(&remote->process->injected, registers.rip));
 	return NULL;

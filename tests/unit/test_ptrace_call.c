@@ -292,6 +292,36 @@ static void test_results_that_are_gone(void **state)
 	target->ops->destroy(target);
 }
 
+/* The program has other memory where the word is by which a thread says that it is done: where it
+ * stands says so, too. */
+static void test_a_word_that_does_not_come(void **state)
+{
+	struct mt_target *target = NULL;
+	const struct mt_injected injected = map_lists();
+	struct mt_system_call calls[] = {
+	    {.number = SYS_mmap,
+	     .arguments = {injected.results, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ull, 0}},
+	    {.number = SYS_getpid},
+	};
+	struct user_regs_struct before, after;
+
+	(void)state;
+	lock(&injected);
+	assert_no_error(mt_ptrace_target_create(&target));
+	pid_t child = start();
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->get_registers(target, child, &before));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_no_error(mt_target_call_systems(target, child, calls, 2));
+	assert_int_equal(calls[0].result, injected.results);
+	assert_int_equal(calls[1].result, child);
+	assert_no_error(target->ops->get_registers(target, child, &after));
+	assert_memory_equal(&before, &after, sizeof(before));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	target->ops->destroy(target);
+}
+
 /* What was called; that the first of calls was; what the second waits for. */
 static int told[2], begun[2], awaited[2];
 
@@ -534,6 +564,41 @@ static void check_way_back(struct mt_injected injected)
 	assert_int_equal(status, 0);
 }
 
+/* The program has other memory where it is said that we live: the thread is not taken back to where
+ * it was before. */
+static void test_one_that_goes_back_by_itself(void **state)
+{
+	uint64_t *go = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const struct mt_injected injected = map_lists();
+	struct mt_system_call calls[] = {
+	    {.number = SYS_mmap,
+	     .arguments = {injected.alive, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			   ~0ull, 0}},
+	    {.number = SYS_getpid},
+	};
+	struct mt_target *target = NULL;
+	int status;
+	char byte = 0;
+
+	(void)state;
+	assert_ptr_not_equal(go, MAP_FAILED);
+	make_pipes();
+	lock(&injected);
+	pid_t child = fork();
+	if (child == 0)
+		spin_and_compare(go);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_no_error(mt_ptrace_target_create(&target));
+	assert_no_error(target->run->attach(target, child));
+	assert_no_error(target->ops->set_injected(target, child, injected));
+	assert_error(mt_target_call_systems(target, child, calls, 2), MT_ERROR_BUSY,
+		     "changes memory that is not its own");
+	target->ops->destroy(target);
+	__atomic_store_n(go, 1, __ATOMIC_RELEASE);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void test_way_back(void **state)
 {
 	struct mt_injected injected = map_lists();
@@ -556,10 +621,12 @@ int main(void)
 	    cmocka_unit_test(test_lists_of_calls),
 	    cmocka_unit_test(test_a_stop_within),
 	    cmocka_unit_test(test_results_that_are_gone),
+	    cmocka_unit_test(test_a_word_that_does_not_come),
 	    cmocka_unit_test(test_killed_within_a_list),
 	    cmocka_unit_test(test_one_that_does_not_come_back),
 	    cmocka_unit_test(test_of_one_that_was_killed),
 	    cmocka_unit_test(test_killed_before_a_call),
+	    cmocka_unit_test(test_one_that_goes_back_by_itself),
 	    cmocka_unit_test(test_way_back),
 	};
 
