@@ -14,7 +14,9 @@ WAYS = {"rings": "r", "counters": "c", "behind": "b", "files": "tr", "mappings":
         "forks": "fr", "threads": "Trc", "all": "a", "own-mappings": "M", "mix": "rrccbtmgfT"}
 MOST_KIB = 2 << 20
 OPTIONS = [[], ["--follow-forks"], ["--throttle"], ["--timestamps", "full"],
-           ["--trigger", "work", "--max", "3"], ["--size", "16k"]]
+           ["--trigger", "work", "--max", "3"]]
+# Decoding full rings is most of a round, and many rounds are worth more than much to decode.
+SIZES = ["16k"] * 4 + ["64k"] * 3 + ["4M"]
 
 
 @pytest.fixture(name="program")
@@ -51,7 +53,7 @@ def check_said(status, said):
 
 def hostile_run(mtdb, program, out, way, seed):
     chance = random.Random(f"{way} {seed}")
-    options = chance.choice(OPTIONS)
+    options = chance.choice(OPTIONS) + ["--size", chance.choice(SIZES)]
     output = out / chance.choice(["x.json", "x.fxt", "x.txt"])
     status, said = run_bounded([mtdb, "run", "-e", "calls", "--modules", "calls_hostile", *options,
                                 "-o", output, "--", program, WAYS[way], str(seed),
@@ -61,14 +63,14 @@ def hostile_run(mtdb, program, out, way, seed):
 
 def hostile_attach(mtdb, program, out, way, seed):
     chance = random.Random(f"attach {way} {seed}")
-    with subprocess.Popen([program, WAYS[way], str(seed), "20000"], stdout=subprocess.PIPE,
+    with subprocess.Popen([program, WAYS[way], str(seed), "5000"], stdout=subprocess.PIPE,
                           start_new_session=True) as process:
         try:
             process.stdout.readline()
             status, said = run_bounded([
                 mtdb, "attach", "-e", "calls", "--modules", "calls_hostile",
-                f"--for={chance.choice([1, 5, 30])}ms", "-o", out / "x.json", "-p",
-                str(process.pid)])
+                f"--for={chance.choice([1, 5, 30])}ms", "--size", chance.choice(SIZES),
+                "-o", out / "x.json", "-p", str(process.pid)])
         finally:
             process.kill()
     check_said(status, f"{way} {seed}: {said}")
