@@ -26,11 +26,15 @@ WAYS = {
         "stacks-of-signals": 0, "coroutines-in-handlers": 0, "dispatched": 0, "dispatched-thread": 10,
         "robust-locks": 0, "cancellations": 0, "many-threads": 0, "bare-threads": 0, "io-uring": 0, "limits": 0,
         "scheduled": 0},
+    "calls_odd": {"skipped-faults": 0, "vfork-storm": 0, "notified": 0, "told-otherwise": 0, "bare-births": 0,
+        "becomes": 14, "hardest-limits": 0, "no-descriptors": 0, "forged-frames": 0, "other-mode": 0, "aligned": 0,
+        "poked-child": 0, "odd-stacks": 0, "ends-by-descriptor": 0, "own-changes": 0},
 }
 CASES = [(source, way) for source, ways in WAYS.items() for way in ways]
 QUICK = ["faults", "no-tsc", "namespaces", "moved-text", "main-ends", "thread-execs",
          "clones", "exec-again", "own-tracer", "what-it-is", "sealed-text", "user-faults", "flags",
-         "coroutines-in-handlers", "dispatched", "robust-locks", "io-uring"]
+         "coroutines-in-handlers", "dispatched", "robust-locks", "io-uring", "skipped-faults", "notified", "bare-births",
+         "other-mode"]
 BUILDS = {"dynamic": ["gcc", "-O1"], "-O0": ["gcc", "-O0"], "-O2": ["gcc", "-O2", "-fno-optimize-sibling-calls"],
           "static": ["gcc", "-O1", "-static"], "static-pie": ["gcc", "-O1", "-static-pie"],
           "no-pie": ["gcc", "-O1", "-no-pie"], "clang": ["clang", "-O1"],
@@ -42,7 +46,7 @@ ALL = [(kind, *case) for kind in BUILDS for case in CASES
 OF_GNU = ["contexts", "growing-stack", "coroutines-in-handlers", "storm"] + NO_LIBRARIES
 OF_GLIBC_ALONE = {"static": NO_LIBRARIES, "static-pie": NO_LIBRARIES,
                   "musl": OF_GNU, "musl-static": OF_GNU}
-NO_NUMBERS = {"timers", "storm"}  # how long it takes, nobody knows
+NO_NUMBERS = {"timers", "storm", "vfork-storm"}  # how long it takes, nobody knows
 
 
 @pytest.fixture(name="program")
