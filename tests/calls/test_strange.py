@@ -28,7 +28,7 @@ WAYS = {
         "scheduled": 0},
     "calls_odd": {"skipped-faults": 0, "vfork-storm": 0, "notified": 0, "told-otherwise": 0, "bare-births": 0,
         "becomes": 14, "hardest-limits": 0, "no-descriptors": 0, "forged-frames": 0, "other-mode": 0, "aligned": 0,
-        "poked-child": 0, "odd-stacks": 0, "ends-by-descriptor": 0, "own-changes": 0},
+        "poked-child": 0, "odd-stacks": 0, "ends-by-descriptor": 0, "own-changes": 0, "own-jumps": 0},
 }
 CASES = [(source, way) for source, ways in WAYS.items() for way in ways]
 QUICK = ["faults", "no-tsc", "namespaces", "moved-text", "main-ends", "thread-execs",
