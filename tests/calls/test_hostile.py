@@ -4,6 +4,7 @@ bounded memory, whatever becomes of the program."""
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 
@@ -97,6 +98,19 @@ def test_threads_born_at_the_end(mtdb, program, tmp_path):
         status, said = run_bounded([mtdb, "run", "-e", "calls", "--modules", "calls_hostile", "-o",
                                     tmp_path / "x.json", "--", program, "T", str(seed), "5"])
         check_said(status, said)
+
+
+def test_nobody_can_be_borrowed(mtdb, compile, tmp_path):
+    """Whoever is attached to such a program lets it go all the same."""
+    program = compile("calls_unborrowed.c", "-O1", "-pthread", "-w", "-static")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            process.stdout.readline()
+            done = subprocess.run([mtdb, "attach", "-e", "calls", "--for=100ms", "-o", tmp_path / "x.json", "-p",
+                                   str(process.pid)], text=True, capture_output=True, check=False, timeout=120)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert done.returncode == 1 and "changes memory that is not its own" in done.stderr, done.stderr
 
 
 def seeds():

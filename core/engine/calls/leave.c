@@ -8,6 +8,7 @@
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
 
+#include "base/clock.h"
 #include "process/proc.h"
 
 #include <signal.h>
@@ -17,6 +18,8 @@
 
 #define TRIES      100
 #define OUTSIDE_NS 1000000
+/* Each try may take long where the program hinders us. */
+#define PATIENCE_NS 10000000000ull
 /* At one stop no more is unmapped: of private memory, whose pages are freed, and of rings, which we
  * have as well. */
 #define MOST_PRIVATE (2ull << 20)
@@ -35,8 +38,19 @@ struct leaving {
 	struct mt_calls_space *space;
 	struct mt_calls_swap swap;
 	MT_ARRAY(struct range) ranges; /* to be unmapped, the last one first */
+	uint64_t end_ns;               /* of the tries */
 	bool takes_left;               /* what a killed tracer left goes, too */
 };
+
+static void begin_tries(struct leaving *leaving)
+{
+	leaving->end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
+}
+
+static bool may_try(const struct leaving *leaving, int done)
+{
+	return done == 0 || (done < TRIES && mt_clock_monotonic_ns() < leaving->end_ns);
+}
 
 static struct mt_error *halt(const struct leaving *leaving)
 {
@@ -85,7 +99,7 @@ static struct mt_error *let_go_on(struct leaving *leaving)
 /* Threads may all have something to report: then that is handled first. */
 static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 {
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; may_try(leaving, i); i++) {
 		mt_try(halt(leaving));
 		*able = mt_calls_able_thread(leaving->engine, leaving->space);
 		if (*able)
@@ -100,7 +114,7 @@ static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 static struct mt_error *halt_calm(struct leaving *leaving, pid_t *able)
 {
 	mt_try(halt_able(leaving, able));
-	for (int i = 0; i < TRIES && !leaving->engine->options.live &&
+	for (int i = 0; may_try(leaving, i) && !leaving->engine->options.live &&
 			mt_calls_is_bearing(leaving->engine, leaving->space);
 	     i++) {
 		mt_try(let_go_on(leaving));
@@ -199,7 +213,7 @@ static struct mt_error *wait_until_outside(struct leaving *leaving, bool *inside
 {
 	bool in_left = false;
 
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; may_try(leaving, i); i++) {
 		mt_try(
 		    mt_calls_leave_trampolines(leaving->engine, leaving->space, inside, &in_left));
 		in_left &= leaving->takes_left;
@@ -369,6 +383,7 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 			release(leaving);
 		if (error)
 			return error;
+		begin_tries(leaving);
 	}
 	return NULL;
 }
@@ -439,6 +454,7 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 {
 	struct leaving leaving = {.engine = engine, .space = space, .swap.pid = space->pid};
 
+	begin_tries(&leaving);
 	if (!space->rings && !space->inject_code)
 		return NULL;
 	space->references++;
