@@ -77,8 +77,8 @@ size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address);
 struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address);
 
 /* reading.c: what libdw is about to look at is read before. */
-/* Each unit can be read for itself, and that its DIE needs was read.  False also where something
- * is garbled. */
+/* Reads each unit's header and own DIE.  True: a unit can be read for itself.  False: it may refer
+ * to others, or something is garbled. */
 bool mt_dwarf_is_by_unit(struct mt_dwarf *dwarf);
 /* The unit's DIE, for who looks at what stands below it. */
 Dwarf_Die mt_unit_tree(struct mt_unit *unit);

@@ -93,6 +93,13 @@ static void put_patches(const struct mt_calls_place *place, const struct mt_call
 			put_jump(module, i, piece, trampoline_of(module, i));
 }
 
+/* A patch there may have bytes in the piece. */
+static bool is_near(const struct mt_calls_piece *piece, uint64_t address)
+{
+	return address + MT_CALLS_NEAR >= piece->start &&
+	       address < piece->start + piece->size + MT_CALLS_NEAR;
+}
+
 /* A breakpoint that has no bytes of its own: the jump of the patch that it stands at leads to it.
  */
 static void turn_patch(const struct mt_calls_space *space, const struct mt_calls_place *place,
@@ -111,12 +118,10 @@ static void turn_patch(const struct mt_calls_space *space, const struct mt_calls
 void mt_calls_compose(const struct mt_calls_space *space, const struct mt_calls_place *place,
 		      const struct mt_calls_piece *piece)
 {
-	const struct mt_calls_module *module = place->module;
-
 	put_patches(place, piece);
 	/* Others have bytes of their own, which may lie over a patch: they come last. */
 	mt_array_each (one, &space->breaks)
-		if (!one->length && one->address - module->start < module->end - module->start)
+		if (!one->length && is_near(piece, one->address))
 			turn_patch(space, place, piece, one->address);
 	mt_array_each (one, &space->breaks) {
 		uint8_t bytes[MT_CALLS_BREAK_BYTES];
