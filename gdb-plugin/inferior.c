@@ -116,9 +116,9 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 	if (!mt_reads_hear())
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,
-		    "cannot record in this GDB, whose calls of waitpid(2) cannot be "
-		    "heard: the program's children would write into its rings (mtdb "
-		    "records them)");
+		    "cannot record in this GDB, whose calls of waitpid(2) cannot be heard: the "
+		    "program's children would write into its rings (\"mtdb run\" and \"mtdb attach\" "
+		    "record the program without GDB)");
 	forget_breakpoints(inferior);
 	inferior->has_rings = false;
 	mt_try(mt_gdb_target_create(on_libraries, inferior, &target));
