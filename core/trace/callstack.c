@@ -6,7 +6,6 @@
 
 enum {
 	NEXT_CALL_BYTES = 5, /* call rel32 */
-	AHEAD = 8,           /* events */
 };
 
 static bool init(struct mt_rebuild *rebuild)
@@ -178,28 +177,28 @@ static void settle_pending(struct mt_callstack *cs, const struct mt_event *event
 		mt_segment_log_settle(&cs->base.log, cs->base.now_ns);
 }
 
+static void take(struct mt_callstack *cs, const struct mt_event *event)
+{
+	mt_rebuild_advance(&cs->base, event);
+	cs->time_ns = cs->base.now_ns;
+	if (cs->base.log.pending.count)
+		settle_pending(cs, event);
+	if (event->kind == MT_EVENT_JUMP && mt_cs_in_range(cs, event->from) &&
+	    mt_cs_in_range(cs, event->to))
+		cs->ip = event->to;
+	else
+		handle(cs, event);
+}
+
 static void push(struct mt_rebuild *rebuild, const struct mt_event *events, size_t count)
 {
 	struct mt_callstack *cs = (struct mt_callstack *)rebuild;
-	const struct mt_event *end = events + count;
+	const struct mt_event *event = events, *const end = events + count;
 
-	for (const struct mt_event *event = events; event < end; event++) {
-		/* There are too many calls for the nearest caches. */
-		if (end - event > AHEAD)
-			__builtin_prefetch(
-			    mt_cs_call_place(cs, event[AHEAD].from, event[AHEAD].to));
-		mt_rebuild_advance(rebuild, event);
-		cs->time_ns = rebuild->now_ns;
-		if (rebuild->log.pending.count)
-			settle_pending(cs, event);
-		if (event->kind == MT_EVENT_JUMP && mt_cs_in_range(cs, event->from) &&
-		    mt_cs_in_range(cs, event->to)) {
-			cs->ip = event->to;
-			continue;
-		}
-		handle(cs, event);
-		if (rebuild->log.error)
-			return;
+	while (event < end && !rebuild->log.error) {
+		event = mt_cs_take_plain(cs, event, end);
+		if (event < end && !rebuild->log.error)
+			take(cs, event++);
 	}
 }
 

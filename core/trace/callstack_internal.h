@@ -2,6 +2,7 @@
 /* The rebuild of call stacks from branches (trace/rebuild.h):
  *
  *	callstack.c	takes events and gives each to who knows what it means
+ *	callstack_plain.c	the short way of calls, returns and jumps that are known
  *	sync.c		calls, returns, jumps, and what to do when they do not fit
  *	away.c		where tracing leaves and comes back: syscalls, signals, the kernel
  *	gap.c		gaps, and what lives through a snapshot
@@ -58,6 +59,10 @@ static inline uint32_t mt_frame_slices(const struct mt_frame *frame)
 struct mt_cs_span {
 	uint64_t address;
 	struct mt_inline_span span; /* around it; its end is 0: not looked up yet */
+	/* Of the slice of its innermost call where that begins here, and the generation of the
+	 * log's slices in which it counts; MT_LOG_SLICES_NONE: not known. */
+	uint32_t number;
+	uint32_t generation;
 };
 
 /* A call as it was made before, be it by way of a PLT stub. */
@@ -160,6 +165,10 @@ static inline bool mt_is_next_of(uint64_t address, uint64_t site)
 	return address - site - 1 < 15;
 }
 
+/* callstack_plain.c: returns the first event that it leaves to the long way; END: there is none. */
+const struct mt_event *mt_cs_take_plain(struct mt_callstack *cs, const struct mt_event *event,
+					const struct mt_event *end);
+
 /* frames.c */
 struct mt_entry {
 	const struct mt_function *function;
@@ -210,7 +219,8 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address);
 void mt_cs_arrive_again(struct mt_callstack *cs, struct mt_cs_call *call);
 /* It ran straight on from ip to ADDRESS. */
 void mt_cs_walk(struct mt_callstack *cs, uint64_t address);
-void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span);
+/* Lent until the next call. */
+struct mt_cs_span *mt_cs_span_at(struct mt_callstack *cs, uint64_t address);
 
 /* sync.c */
 /* The top frame shall be the one that runs the code at ADDRESS. */

@@ -206,7 +206,7 @@ void mt_cs_add_root(struct mt_callstack *cs, uint64_t inside)
 	struct mt_inline_span span = {0};
 
 	if (cs->inlines)
-		mt_cs_span_at(cs, inside, &span);
+		span = mt_cs_span_at(cs, inside)->span;
 	push_inlined_roots(cs, span.chain, span.depth);
 	mt_rebuild_add_root(&cs->base, &(struct mt_slice){
 					   .kind = MT_SLICE_CALL,

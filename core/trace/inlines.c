@@ -8,20 +8,48 @@
 
 enum { WALK_STEPS = 4096 }; /* spans of one block; more is no sane debug information */
 
-void mt_cs_span_at(struct mt_callstack *cs, uint64_t address, struct mt_inline_span *span)
+struct mt_cs_span *mt_cs_span_at(struct mt_callstack *cs, uint64_t address)
 {
 	struct mt_cs_span *known = &cs->spans[(address * 0x9e3779b97f4a7c15u) >> 53];
 
-	if (known->address != address || !known->span.end) {
-		known->span = mt_symbolizer_span_at(cs->base.symbolizer, address);
-		known->address = address;
-	}
-	*span = known->span;
+	if (known->address != address || !known->span.end)
+		*known = (struct mt_cs_span){
+		    .address = address,
+		    .span = mt_symbolizer_span_at(cs->base.symbolizer, address),
+		    .number = MT_LOG_SLICES_NONE,
+		};
+	return known;
 }
 
-static void change_chain(struct mt_callstack *cs, struct mt_frame *top,
-			 const struct mt_inline_span *span, uint64_t address)
+/* The call of number I in the chain where control came to. */
+static uint32_t begin_inlined(struct mt_callstack *cs, const struct mt_cs_span *known, size_t i)
 {
+	const struct mt_inline *inlined = known->span.chain[i];
+
+	return mt_cs_begin(cs, &(struct mt_log_slice){
+				   .function = inlined->function,
+				   .inlined = inlined,
+				   .address = known->address,
+				   .kind = MT_SLICE_INLINED,
+			       });
+}
+
+/* The innermost one, which is nearly always the only one. */
+static void begin_innermost(struct mt_callstack *cs, struct mt_cs_span *known)
+{
+	struct mt_segment_log *log = &cs->base.log;
+
+	if (known->number != MT_LOG_SLICES_NONE && known->generation == log->slices.generation) {
+		mt_segment_log_begin_again(log, cs->time_ns, cs->base.estimated, known->number);
+		return;
+	}
+	known->number = begin_inlined(cs, known, known->span.depth - 1);
+	known->generation = log->slices.generation;
+}
+
+static void change_chain(struct mt_callstack *cs, struct mt_frame *top, struct mt_cs_span *known)
+{
+	const struct mt_inline_span *span = &known->span;
 	size_t same = 0;
 
 	while (same < top->inlines && same < span->depth && top->chain[same] == span->chain[same])
@@ -30,13 +58,10 @@ static void change_chain(struct mt_callstack *cs, struct mt_frame *top,
 		mt_cs_end(cs, 0);
 		top->inlines--;
 	}
-	for (; same < span->depth; same++)
-		mt_cs_begin(cs, &(struct mt_log_slice){
-				    .function = span->chain[same]->function,
-				    .inlined = span->chain[same],
-				    .address = address,
-				    .kind = MT_SLICE_INLINED,
-				});
+	for (; same + 1 < span->depth; same++)
+		begin_inlined(cs, known, same);
+	if (same < span->depth)
+		begin_innermost(cs, known);
 	top->chain = span->chain;
 	top->inlines = (uint32_t)span->depth;
 }
@@ -61,7 +86,7 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address)
 {
 	struct mt_frame *top = mt_cs_top(cs);
 	const struct mt_function *function;
-	struct mt_inline_span span;
+	struct mt_cs_span *known;
 
 	cs->ip = address;
 	cs->range_size = 0;
@@ -74,16 +99,16 @@ void mt_cs_arrive(struct mt_callstack *cs, uint64_t address)
 	}
 	if (!cs->inlines || top->flags & MT_FRAME_HIDDEN)
 		return;
-	mt_cs_span_at(cs, address, &span);
-	if (span.depth != top->inlines || span.chain != top->chain)
-		change_chain(cs, top, &span, address);
+	known = mt_cs_span_at(cs, address);
+	if (known->span.depth != top->inlines || known->span.chain != top->chain)
+		change_chain(cs, top, known);
 	if (cs->range_size) {
 		uint64_t end = cs->range_start + cs->range_size;
 
-		if (span.start > cs->range_start)
-			cs->range_start = span.start;
-		if (span.end < end)
-			end = span.end;
+		if (known->span.start > cs->range_start)
+			cs->range_start = known->span.start;
+		if (known->span.end < end)
+			end = known->span.end;
 		cs->range_size = end - cs->range_start;
 	}
 }

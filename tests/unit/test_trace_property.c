@@ -73,22 +73,34 @@ static void no_error(struct mt_error *error)
 		fail_msg("%s", mt_error_message(error));
 }
 
+struct how {
+	size_t batch;
+	size_t memory; /* 0: plenty */
+	bool without_inlines;
+	bool is_first; /* each call: none was made before, as far as is known */
+};
+
 static void rebuild(struct toy_program *toy, const struct mt_event *events, size_t count,
-		    size_t batch, size_t memory, toy_records *records)
+		    struct how how, toy_records *records)
 {
 	struct check_sink check = {.next = {&recorder_ops, records}};
 	struct mt_symbolizer symbolizer = toy_symbolizer(toy);
 	struct mt_rebuild_options options = {.thread = {1, 1, "toy", "toy"},
 					     .sink = {&check_sink_ops, &check},
-					     .log_memory_bytes = memory,
-					     .inlines = true};
+					     .log_memory_bytes = how.memory,
+					     .inlines = !how.without_inlines};
 	struct mt_rebuild *stack;
 
 	records->count = 0;
 	no_error(mt_rebuild_create(&mt_rebuild_from_branches, &options, &stack));
 	mt_rebuild_set_symbolizer(stack, &symbolizer);
-	for (size_t i = 0; i < count; i += batch)
-		no_error(mt_rebuild_push(stack, events + i, count - i < batch ? count - i : batch));
+	for (size_t i = 0; i < count; i += how.batch) {
+		const size_t left = count - i;
+
+		if (how.is_first)
+			mt_rebuild_set_symbolizer(stack, &symbolizer);
+		no_error(mt_rebuild_push(stack, events + i, left < how.batch ? left : how.batch));
+	}
 	no_error(mt_rebuild_finish(stack));
 	mt_rebuild_destroy(stack);
 	assert_string_equal(check_sink_failure(&check), "");
@@ -148,7 +160,8 @@ static void compare_runs(bool estimates)
 		struct toy_machine machine;
 
 		toy_machine_run(&machine, toy, seed, estimates, 20 + seed * 2);
-		rebuild(toy, machine.events.items, machine.events.count, 64, 0, &got);
+		rebuild(toy, machine.events.items, machine.events.count, (struct how){.batch = 64},
+			&got);
 		compare(&machine.truth, &got, seed, !estimates);
 		toy_machine_deinit(&machine);
 	}
@@ -178,8 +191,10 @@ static void memory_and_batches_make_no_difference(void **state)
 	toy_program_init(toy);
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		toy_machine_run(&machine, toy, seed, seed % 2, 20000);
-		rebuild(toy, machine.events.items, machine.events.count, 4096, 0, &plenty);
-		rebuild(toy, machine.events.items, machine.events.count, 1, 1, &tight);
+		rebuild(toy, machine.events.items, machine.events.count,
+			(struct how){.batch = 4096}, &plenty);
+		rebuild(toy, machine.events.items, machine.events.count,
+			(struct how){.batch = 1, .memory = 1}, &tight);
 		assert_int_equal(plenty.count, tight.count);
 		for (size_t i = 0; i < plenty.count; i++) {
 			assert_int_equal(plenty.items[i].time_ns, tight.items[i].time_ns);
@@ -191,6 +206,11 @@ static void memory_and_batches_make_no_difference(void **state)
 	mt_array_deinit(&plenty);
 	mt_array_deinit(&tight);
 	free(toy);
+}
+
+static uint64_t known_address(struct toy_machine *m)
+{
+	return toy_address((size_t)toy_random(m, TOY_FUNCTIONS)) + toy_random(m, TOY_SIZE);
 }
 
 static uint64_t garbage_address(struct toy_machine *m)
@@ -206,7 +226,7 @@ static uint64_t garbage_address(struct toy_machine *m)
 	case 4:
 		return toy_address((size_t)toy_random(m, TOY_FUNCTIONS));
 	default:
-		return toy_address((size_t)toy_random(m, TOY_FUNCTIONS)) + toy_random(m, TOY_SIZE);
+		return known_address(m);
 	}
 }
 
@@ -222,6 +242,60 @@ static struct mt_event garbage_event(struct toy_machine *m)
 	    .flags = m->estimates && toy_random(m, 2) ? MT_EVENT_TIME_IS_ESTIMATE : 0,
 	    .detail = (uint32_t)toy_random(m, 5),
 	};
+}
+
+/* What no machine does. */
+static void garble(struct toy_machine *m)
+{
+	const size_t i = (size_t)toy_random(m, m->events.count);
+	struct mt_event *event = &m->events.items[i];
+
+	switch (toy_random(m, 6)) {
+	case 0:
+		event->to = known_address(m);
+		break;
+	case 1:
+		event->from = known_address(m);
+		break;
+	case 2:
+		event->kind = (uint8_t)toy_random(m, MT_EVENT_JUMP + 1);
+		break;
+	case 3:
+		event->kind = (uint8_t)(MT_EVENT_TX_BEGIN + toy_random(m, 3));
+		break;
+	default:
+		event->to += toy_random(m, 16);
+		break;
+	}
+}
+
+/* Calls that were made before go a shorter way.  Where the names are given anew before each event,
+ * no call was made before: that must make no difference. */
+static void known_calls_make_no_difference(void **state)
+{
+	struct toy_program *toy = malloc(sizeof(*toy));
+	toy_records known = {0}, first = {0};
+
+	(void)state;
+	toy_program_init(toy);
+	for (uint64_t seed = 1; seed <= 400; seed++) {
+		const bool estimates = seed % 4 == 0;
+		struct toy_machine machine;
+
+		toy_machine_run(&machine, toy, seed, estimates, 2000);
+		for (uint64_t i = 0; i < seed % 3 * 40; i++)
+			garble(&machine);
+		rebuild(toy, machine.events.items, machine.events.count,
+			(struct how){.batch = 1 + seed % 100, .without_inlines = true}, &known);
+		rebuild(toy, machine.events.items, machine.events.count,
+			(struct how){.batch = 1, .without_inlines = true, .is_first = true},
+			&first);
+		compare(&first, &known, seed, !estimates);
+		toy_machine_deinit(&machine);
+	}
+	mt_array_deinit(&known);
+	mt_array_deinit(&first);
+	free(toy);
 }
 
 /* Where control was found at this time; times of garbage are all different. */
@@ -281,7 +355,8 @@ static void garbage_keeps_the_promises(void **state)
 		machine.estimates = seed % 3 == 0;
 		for (int i = 0; i < 500; i++)
 			(void)mt_array_push(&machine.events, garbage_event(&machine));
-		rebuild(toy, machine.events.items, machine.events.count, 100, 1, &got);
+		rebuild(toy, machine.events.items, machine.events.count,
+			(struct how){.batch = 100, .memory = 1}, &got);
 		if (!machine.estimates)
 			nothing_spans_a_gap_for_no_reason(&machine, &got);
 		toy_machine_deinit(&machine);
@@ -313,7 +388,8 @@ static void a_million_frames_deep(void **state)
 		toy_branch(&machine, MT_EVENT_RETURN, toy_address(7) + 8, toy_address(1) + 0xd0);
 	}
 	toy_branch(&machine, MT_EVENT_RETURN, toy_address(1) + 0x90, toy_address(2) + 0x95);
-	rebuild(toy, machine.events.items, machine.events.count, 4096, 1 << 16, &got);
+	rebuild(toy, machine.events.items, machine.events.count,
+		(struct how){.batch = 4096, .memory = 1 << 16}, &got);
 	assert_true(got.count > 2 * DEPTH);
 	assert_int_equal(got.items[got.count - 1].flags, MT_SLICE_END_OPEN);
 	assert_int_equal(got.items[got.count - 2].flags, MT_SLICE_END_UNWOUND);
@@ -382,6 +458,7 @@ int main(void)
 	    cmocka_unit_test(made_up_programs_come_out_as_they_were),
 	    cmocka_unit_test(estimated_times_change_nothing_else),
 	    cmocka_unit_test(memory_and_batches_make_no_difference),
+	    cmocka_unit_test(known_calls_make_no_difference),
 	    cmocka_unit_test(garbage_keeps_the_promises),
 	    cmocka_unit_test(a_million_frames_deep),
 	    cmocka_unit_test(a_sinks_error_comes_back),

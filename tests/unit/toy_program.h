@@ -40,11 +40,8 @@ static inline uint64_t toy_address(size_t function)
 static inline void toy_program_init(struct toy_program *toy)
 {
 	memset(toy, 0, sizeof(*toy));
-	toy->unknown = (struct mt_function){.kind = MT_FUNCTION_UNKNOWN,
-					    .name = "[unknown]",
-					    .module = "",
-					    .end = UINT64_MAX,
-					    .id = TOY_FUNCTIONS};
+	toy->unknown = (struct mt_function){
+	    .kind = MT_FUNCTION_UNKNOWN, .name = "[unknown]", .module = "", .id = TOY_FUNCTIONS};
 	for (uint32_t i = 0; i < TOY_FUNCTIONS; i++) {
 		struct mt_function *function = &toy->functions[i];
 
