@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writing the log: waiting entries, the spreading of time, packing, spilling. */
+#include "base/large.h"
 #include "trace/segment_log_format.h"
 
 #include <endian.h>
@@ -55,6 +56,22 @@ void mt_segment_log_fail(struct mt_segment_log *log, struct mt_error *error)
 		log->error = error;
 }
 
+/* In large steps, as far as the budget goes: what is not written to yet is no memory. */
+static struct mt_error *grow(struct mt_segment_log *log)
+{
+	const size_t more = log->bytes.capacity * 4;
+	const size_t size = more < log->budget ? more : log->budget;
+	uint8_t *larger = mt_large_alloc(size);
+
+	if (!larger)
+		return mt_error_no_memory();
+	memcpy(larger, log->bytes.items, log->bytes.count);
+	free(log->bytes.items);
+	log->bytes.items = larger;
+	log->bytes.capacity = size;
+	return NULL;
+}
+
 static struct mt_error *find_room(struct mt_segment_log *log)
 {
 	if (log->bytes.count + 2 * MT_LOG_RECORD_MAX > log->budget) {
@@ -63,10 +80,9 @@ static struct mt_error *find_room(struct mt_segment_log *log)
 		log->spilled += log->bytes.count;
 		log->bytes.count = 0;
 	}
-	if (mt_array_reserve(&log->bytes, log->bytes.count + 2 * MT_LOG_RECORD_MAX))
-		return mt_error_no_memory();
-	log->full_at = log->bytes.capacity < log->budget ? log->bytes.capacity : log->budget;
-	log->full_at -= MT_LOG_RECORD_MAX;
+	if (log->bytes.count + 2 * MT_LOG_RECORD_MAX > log->bytes.capacity)
+		mt_try(grow(log));
+	log->full_at = log->bytes.capacity - MT_LOG_RECORD_MAX;
 	return NULL;
 }
 
@@ -184,6 +200,67 @@ static void note_checkpoint(struct mt_segment_log *log, size_t settled)
 	log->checkpoint_defined = log->defined;
 }
 
+/* Behind entry I: those that are estimates of one time belong together. */
+static size_t end_of_group(const struct mt_log_entry *entries, size_t count, size_t i)
+{
+	size_t next = i + 1;
+
+	while (entries[i].estimated && next < count && entries[next].estimated &&
+	       entries[next].time_ns == entries[i].time_ns)
+		next++;
+	return next;
+}
+
+/* Begins and ends, up to the first entry that is neither, has no number yet, or no room; returns
+ * how many. */
+static size_t pack_calls(struct mt_segment_log *log, const struct mt_log_entry *entries,
+			 size_t count)
+{
+	const uint8_t *const full_at = log->bytes.items + log->full_at;
+	const uint32_t defined = log->defined;
+	uint8_t *at = mt_log_record_start(log);
+	uint64_t time_ns = log->time_ns;
+	size_t i = 0;
+
+	for (; i < count && at < full_at; i++) {
+		const struct mt_log_entry *entry = &entries[i];
+
+		if (entry->kind == MT_LOG_END)
+			at = mt_log_write_end(at, &time_ns, entry->time_ns, entry->estimated,
+					      entry->end_flags);
+		else if (entry->kind == MT_LOG_BEGIN && entry->what < defined)
+			at = mt_log_write_begin(at, &time_ns, entry->time_ns, entry->estimated,
+						entry->what);
+		else
+			break;
+	}
+	log->time_ns = time_ns;
+	mt_log_record_end(log, at);
+	return i;
+}
+
+static void pack_entry(struct mt_segment_log *log, const struct mt_log_entry *entry)
+{
+	if (entry->kind == MT_LOG_BEGIN)
+		pack_begin(log, entry->time_ns, entry->estimated, entry->what);
+	else if (entry->kind == MT_LOG_END)
+		mt_log_put_end(log, entry->time_ns, entry->estimated, entry->end_flags);
+	else
+		pack_instant(log, entry->time_ns, &log->instants.items[entry->what]);
+}
+
+static void pack(struct mt_segment_log *log, const struct mt_log_entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		if (!log->checkpoint)
+			i += pack_calls(log, entries + i, count - i);
+		note_checkpoint(log, i);
+		if (i < count)
+			pack_entry(log, &entries[i++]);
+	}
+	note_checkpoint(log, count);
+}
+
 void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
 {
 	struct mt_log_entry *entries = log->pending.items;
@@ -192,26 +269,12 @@ void mt_segment_log_settle(struct mt_segment_log *log, uint64_t bound_ns)
 	if (log->held || count == 0)
 		return;
 	for (size_t i = 0; i < count; i = next) {
-		next = i + 1;
-		if (!entries[i].estimated)
-			continue;
-		while (next < count && entries[next].estimated &&
-		       entries[next].time_ns == entries[i].time_ns)
-			next++;
-		spread(&entries[i], next - i, next < count ? entries[next].time_ns : bound_ns);
+		next = end_of_group(entries, count, i);
+		if (entries[i].estimated)
+			spread(&entries[i], next - i,
+			       next < count ? entries[next].time_ns : bound_ns);
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct mt_log_entry *entry = &entries[i];
-
-		note_checkpoint(log, i);
-		if (entry->kind == MT_LOG_BEGIN)
-			pack_begin(log, entry->time_ns, entry->estimated, entry->what);
-		else if (entry->kind == MT_LOG_END)
-			mt_log_put_end(log, entry->time_ns, entry->estimated, entry->end_flags);
-		else
-			pack_instant(log, entry->time_ns, &log->instants.items[entry->what]);
-	}
-	note_checkpoint(log, count);
+	pack(log, entries, count);
 	log->pending.count = log->instants.count = 0;
 }
 
