@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { BATCH = 64 };
+
 /* Four bytes an event: kind and flags, from, to, detail and time. */
 static uint64_t address_of(uint8_t byte, uint8_t extra)
 {
@@ -28,14 +30,20 @@ static struct mt_event event_of(const uint8_t *data, uint64_t *time_ns)
 	};
 }
 
+/* In batches, since an event is looked at together with the next one. */
 static void push_all(struct mt_rebuild *stack, const uint8_t *data, size_t size)
 {
+	const size_t most = 1 + size % BATCH;
+	struct mt_event events[BATCH];
 	uint64_t time_ns = 0;
+	size_t count = 0;
 
 	for (; size >= 4; data += 4, size -= 4) {
-		struct mt_event event = event_of(data, &time_ns);
-
-		mt_error_destroy(mt_rebuild_push(stack, &event, 1));
+		events[count++] = event_of(data, &time_ns);
+		if (count < most && size >= 8)
+			continue;
+		mt_error_destroy(mt_rebuild_push(stack, events, count));
+		count = 0;
 	}
 }
 
