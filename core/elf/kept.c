@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the head's layout. */
-#define VERSION    3
+/* Of the head's layout, and of what was looked at where a file is known. */
+#define VERSION    4
 #define MOST_BYTES (1ull << 30)
 /* How exactly it is noted when a file was used. */
 #define USED_SECONDS 600
@@ -210,7 +210,7 @@ static void read_boot_id(void)
 }
 
 /* Below the second of its time of modification: what tells that the file was looked at since the
- * system started, and not written to since. */
+ * system started, was good, and was not written to since. */
 static long nanoseconds_of(const struct head *head, time_t second)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -230,9 +230,9 @@ static void note_known(int fd, const struct head *head, time_t now)
 	futimens(fd, times[1].tv_nsec >= 0 ? times : NULL);
 }
 
-/* It is whole. */
+/* It is whole, and good.  CHECK NULL: what is whole is good. */
 static bool is_sound(int fd, const struct head *head, const struct mt_kept_part *parts,
-		     size_t count)
+		     size_t count, const struct mt_kept_check *check)
 {
 	time_t now = time(NULL);
 	struct stat file;
@@ -240,7 +240,8 @@ static bool is_sound(int fd, const struct head *head, const struct mt_kept_part 
 	if (fstat(fd, &file))
 		return false;
 	bool is_known = file.st_mtim.tv_nsec == nanoseconds_of(head, file.st_mtim.tv_sec);
-	if (!is_known && checksum(head, parts, count) != head->whole)
+	if (!is_known && (checksum(head, parts, count) != head->whole ||
+			  (check && !check->is_sound(check->context, parts))))
 		return false;
 	if (!is_known || file.st_mtim.tv_sec + USED_SECONDS < now)
 		note_known(fd, head, now);
@@ -248,7 +249,8 @@ static bool is_sound(int fd, const struct head *head, const struct mt_kept_part 
 }
 
 static bool is_mapped_sound(int fd, const struct mt_kept_key *key, struct mt_kept_part *parts,
-			    size_t count, const struct mt_kept_map *map)
+			    size_t count, const struct mt_kept_check *check,
+			    const struct mt_kept_map *map)
 {
 	struct head head;
 	uint64_t at = sizeof(head);
@@ -260,11 +262,11 @@ static bool is_mapped_sound(int fd, const struct mt_kept_key *key, struct mt_kep
 		parts[i].items = map->memory + at;
 		at += parts[i].count * parts[i].size;
 	}
-	return is_sound(fd, &head, parts, count);
+	return is_sound(fd, &head, parts, count, check);
 }
 
 bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
-		 const char *path, struct mt_kept_map *map)
+		 const char *path, const struct mt_kept_check *check, struct mt_kept_map *map)
 {
 	uint64_t size = 0;
 	int fd = open_own(path, &size);
@@ -275,7 +277,7 @@ bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size
 		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (memory != MAP_FAILED)
 		*map = (struct mt_kept_map){memory, size};
-	bool is_there = map->memory && is_mapped_sound(fd, key, parts, count, map);
+	bool is_there = map->memory && is_mapped_sound(fd, key, parts, count, check, map);
 	if (!is_there)
 		mt_kept_unmap(map);
 	if (fd >= 0)
@@ -292,7 +294,8 @@ bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, u
 	int fd = open_own(path, &file_size);
 	bool is_there = fd >= 0 && file_size == sizeof(head) + size &&
 			readv(fd, parts, 2) == (ssize_t)file_size &&
-			is_ours(&head, key, &part, 1, file_size) && is_sound(fd, &head, &part, 1);
+			is_ours(&head, key, &part, 1, file_size) &&
+			is_sound(fd, &head, &part, 1, NULL);
 
 	if (fd >= 0)
 		close(fd);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files in which arrays are kept that were computed from an object file.  What is read is believed
- * only if it was made from the same code by the same sources, and is whole; whether it could have
- * been computed is for the reader to check, who knows what it means.
+ * only if it was made from the same code by the same sources, is whole, and could have been
+ * computed, which the reader checks, who knows what it means.
  *
- * A file is a head of a page, and then the bytes of each part.  The sum over them is looked at when
- * the file is read for the first time since the system started, and then its time of modification
- * is set to one that nobody else gives it: as long as it has that, it is as it was. */
+ * A file is a head of a page, and then the bytes of each part.  All of it is looked at when the
+ * file is read for the first time since the system started, and then its time of modification is
+ * set to one that nobody else gives it: as long as it has that, it is as it was. */
 #ifndef MT_ELF_KEPT_H
 #define MT_ELF_KEPT_H
 
@@ -46,11 +46,16 @@ struct mt_kept_map {
 	uint8_t *memory; /* NULL: none */
 	size_t size;
 };
+/* Whether the parts could have been computed; it is asked once for what is not known to be. */
+struct mt_kept_check {
+	bool (*is_sound)(const void *context, const struct mt_kept_part *parts);
+	const void *context;
+};
 /* The items of the parts, of which the sizes are given: they lie in the mapping, one part right
  * behind the other, and may be written to.  False: there is no such file that could be believed,
  * which must be our own user's. */
 bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
-		 const char *path, struct mt_kept_map *map);
+		 const char *path, const struct mt_kept_check *check, struct mt_kept_map *map);
 void mt_kept_unmap(struct mt_kept_map *map);
 /* A file of one part with one item, which is copied.  ITEM is undefined where it returns false. */
 bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, uint32_t size);

@@ -276,12 +276,15 @@ static void test_what_is_read_is_what_was_written(void **state)
 	mt_image_deinit(&image);
 }
 
+/* The first look leaves no belief to the second one. */
 static void assert_refused(const struct world *world)
 {
-	struct mt_image image;
+	for (int i = 0; i < 2; i++) {
+		struct mt_image image;
 
-	assert_int_equal(load(world, &image), 0);
-	assert_null(image.bytes.items);
+		assert_int_equal(load(world, &image), 0);
+		assert_null(image.bytes.items);
+	}
 }
 
 static void test_garbled(void **state)
@@ -350,6 +353,23 @@ static void test_unsound(void **state)
 	mt_image_deinit(&image);
 }
 
+/* Of what was good at a look before, too. */
+static void test_of_another_plan(void **state)
+{
+	struct world *world = *state;
+	struct mt_image image = make(world), again;
+
+	store(world, &image);
+	assert_int_equal(load(world, &again), 1);
+	mt_image_deinit(&again);
+	world->plan->patches.count--;
+	assert_refused(world);
+	world->plan->patches.count++;
+	assert_int_equal(load(world, &again), 1);
+	mt_image_deinit(&again);
+	mt_image_deinit(&image);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -362,6 +382,7 @@ int main(void)
 	    test(test_what_is_read_is_what_was_written),
 	    test(test_garbled),
 	    test(test_unsound),
+	    test(test_of_another_plan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,8 +69,7 @@ static bool is_patch_sound(const struct mt_plan *plan, struct ranges *ranges,
 	       (!patch->redirect || lies_in_code(ranges, patch->redirect, 1));
 }
 
-/* Whoever uses it may rely on plan.h. */
-static bool is_sound(const struct mt_plan *plan, const struct mt_code *code)
+static bool are_all_sound(const struct mt_plan *plan, const struct mt_code *code)
 {
 	struct ranges ranges = {.code = code};
 	uint64_t end = 0;
@@ -93,6 +92,39 @@ static bool is_sound(const struct mt_plan *plan, const struct mt_code *code)
 #define lend(array, part)                                                                          \
 	((array)->items = (part)->items, (array)->count = (array)->capacity = (part)->count)
 
+static void fill(struct mt_plan *plan, const struct mt_kept_part *parts)
+{
+	const uint64_t *numbers = parts[4].items;
+
+	lend(&plan->patches, &parts[0]);
+	lend(&plan->functions, &parts[1]);
+	lend(&plan->sites, &parts[2]);
+	lend(&plan->left, &parts[3]);
+	plan->redirected = numbers[REDIRECTED];
+	plan->gs_user = numbers[GS_USER];
+}
+
+struct loading {
+	struct mt_objfile *objfile;
+	bool *failed; /* without memory */
+};
+
+/* Whoever uses it may rely on plan.h. */
+static bool is_sound(const void *context, const struct mt_kept_part *parts)
+{
+	const struct loading *loading = context;
+	struct mt_plan plan = {0};
+	struct mt_code code = {0};
+
+	if (parts[4].count != NUMBERS)
+		return false;
+	fill(&plan, parts);
+	*loading->failed = mt_code_read(loading->objfile, &code);
+	const bool sound = !*loading->failed && are_all_sound(&plan, &code);
+	mt_array_deinit(&code);
+	return sound;
+}
+
 struct mt_error *mt_plan_load(struct mt_objfile *objfile, const struct mt_kept_key *key,
 			      const char *path, struct mt_plan **out)
 {
@@ -104,24 +136,16 @@ struct mt_error *mt_plan_load(struct mt_objfile *objfile, const struct mt_kept_k
 	    {.size = sizeof(*plan->left.items)},
 	    {.size = sizeof(uint64_t)},
 	};
-	struct mt_code code = {0};
-	int failed = plan ? 0 : -1;
+	bool failed = !plan;
+	const struct loading loading = {objfile, &failed};
+	const struct mt_kept_check check = {is_sound, &loading};
 
 	*out = NULL;
-	if (!failed && mt_kept_map(key, parts, PARTS, path, &plan->kept)) {
-		lend(&plan->patches, &parts[0]);
-		lend(&plan->functions, &parts[1]);
-		lend(&plan->sites, &parts[2]);
-		lend(&plan->left, &parts[3]);
-		failed = mt_code_read(objfile, &code);
-		if (!failed && parts[4].count == NUMBERS && is_sound(plan, &code)) {
-			plan->redirected = ((uint64_t *)parts[4].items)[REDIRECTED];
-			plan->gs_user = ((uint64_t *)parts[4].items)[GS_USER];
-			*out = plan;
-		}
-	}
-	if (!*out)
+	if (plan && mt_kept_map(key, parts, PARTS, path, &check, &plan->kept)) {
+		fill(plan, parts);
+		*out = plan;
+	} else {
 		mt_plan_destroy(plan);
-	mt_array_deinit(&code);
+	}
 	return failed ? mt_error_no_memory() : NULL;
 }

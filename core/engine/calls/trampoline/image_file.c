@@ -72,13 +72,13 @@ static bool are_fixes_sound(const struct mt_image *image)
 
 /* As mt_image_make() leaves it: trampolines in the order of their patches, behind what they share.
  */
-static bool is_sound(const struct mt_plan *plan, const struct mt_image *image)
+static bool is_whole(const struct mt_image *image)
 {
 	uint64_t table_bytes = 12 + 8 * ((uint64_t)image->part_count + image->hole_count);
 	uint64_t next = image->shared_bytes, parts = image->shared_bytes != 0;
 
-	if (image->offsets.count != plan->patches.count || image->code_bytes > image->spare ||
-	    image->spare % 4096 || image->table != (uint64_t)image->spare + MT_IMAGE_SPARE_BYTES ||
+	if (image->code_bytes > image->spare || image->spare % 4096 ||
+	    image->table != (uint64_t)image->spare + MT_IMAGE_SPARE_BYTES ||
 	    image->table + table_bytes > image->holes || image->holes % 8 ||
 	    image->holes + image->hole_count * (uint64_t)8 != image->bytes.count)
 		return false;
@@ -97,41 +97,61 @@ static bool is_sound(const struct mt_plan *plan, const struct mt_image *image)
 #define lend(array, part)                                                                          \
 	((array)->items = (part)->items, (array)->count = (array)->capacity = (part)->count)
 
+static void fill(struct mt_image *image, const struct mt_kept_part *parts)
+{
+	struct numbers numbers;
+
+	memcpy(&numbers, parts[NUMBERS].items, sizeof(numbers));
+	*image = (struct mt_image){
+	    .code_bytes = numbers.code_bytes,
+	    .shared_bytes = (uint32_t)numbers.shared_bytes,
+	    .spare = numbers.spare,
+	    .table = numbers.table,
+	    .holes = numbers.holes,
+	    .part_count = numbers.part_count,
+	    .hole_count = numbers.hole_count,
+	    .first_site = numbers.first_site,
+	    .base = numbers.base,
+	    .fixes = {.low = numbers.low, .high = numbers.high},
+	};
+	lend(&image->bytes, &parts[BYTES]);
+	lend(&image->offsets, &parts[OFFSETS]);
+	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
+		lend(&image->fixes.at[kind], &parts[FIXES + kind]);
+		image->code_fixes[kind] = numbers.code_fixes[kind];
+	}
+}
+
+static bool is_sound(const void *context, const struct mt_kept_part *parts)
+{
+	struct mt_image image;
+
+	(void)context;
+	/* Else words would not begin with one. */
+	if (parts[NUMBERS].count != 1 || parts[BYTES].count % sizeof(uint32_t) != 0)
+		return false;
+	fill(&image, parts);
+	return image.bytes.count && is_whole(&image);
+}
+
 bool mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, const char *path,
 		   struct mt_image *image)
 {
+	const struct mt_kept_check check = {.is_sound = is_sound};
 	struct mt_kept_part parts[PARTS] = {[BYTES] = {.size = 1},
 					    [OFFSETS] = {.size = sizeof(uint32_t)},
 					    [NUMBERS] = {.size = sizeof(struct numbers)}};
-	struct numbers numbers = {0};
+	struct mt_kept_map kept;
 
 	*image = (struct mt_image){0};
 	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++)
 		parts[FIXES + kind].size = sizeof(uint32_t);
-	if (!mt_kept_map(key, parts, PARTS, path, &image->kept))
+	if (!mt_kept_map(key, parts, PARTS, path, &check, &kept))
 		return false;
-	/* Else words would not begin with one. */
-	if (parts[NUMBERS].count == 1 && parts[BYTES].count % sizeof(uint32_t) == 0) {
-		memcpy(&numbers, parts[NUMBERS].items, sizeof(numbers));
-		lend(&image->bytes, &parts[BYTES]);
-		lend(&image->offsets, &parts[OFFSETS]);
-	}
-	for (unsigned kind = 0; kind < MT_FIX_KINDS && image->bytes.items; kind++) {
-		lend(&image->fixes.at[kind], &parts[FIXES + kind]);
-		image->code_fixes[kind] = numbers.code_fixes[kind];
-	}
-	image->code_bytes = numbers.code_bytes;
-	image->shared_bytes = (uint32_t)numbers.shared_bytes;
-	image->spare = numbers.spare;
-	image->table = numbers.table;
-	image->holes = numbers.holes;
-	image->part_count = numbers.part_count;
-	image->hole_count = numbers.hole_count;
-	image->first_site = numbers.first_site;
-	image->base = numbers.base;
-	image->fixes.low = numbers.low;
-	image->fixes.high = numbers.high;
-	if (image->bytes.items && is_sound(plan, image))
+	fill(image, parts);
+	image->kept = kept;
+	/* The plan may have been made anew since. */
+	if (image->offsets.count == plan->patches.count)
 		return true;
 	mt_image_deinit(image);
 	return false;
