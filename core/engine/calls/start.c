@@ -52,33 +52,35 @@ static struct mt_error *see_loader(void *context, const struct mt_map *map)
 	return space->loader_path ? NULL : mt_error_no_memory();
 }
 
-/* In glibc's it is a symbol, in musl's a pointer that is set when it has relocated itself. */
-static void find_debug(struct mt_calls_space *space)
+/* In glibc's it is a symbol, in musl's a pointer that is set when it has relocated itself. *STOP_AT
+ * becomes where it tells debuggers of libraries; 0: nowhere. */
+static void find_debug(struct mt_calls_space *space, uint64_t *stop_at)
 {
-	uint64_t debug = mt_elf_dynamic_symbol(space->loader_path, "_r_debug");
-	uint64_t pointer = debug ? 0 : mt_elf_dynamic_symbol(space->loader_path, "_dl_debug_addr");
+	enum { DEBUG, POINTER, STATE, OF_LIBC, COUNT };
+	static const char *const names[COUNT] = {[DEBUG] = "_r_debug",
+						 [POINTER] = "_dl_debug_addr",
+						 [STATE] = "_dl_debug_state",
+						 [OF_LIBC] = "fopen"};
+	uint64_t found[COUNT];
 
-	space->debug = debug ? space->loader + debug : 0;
-	space->debug_pointer = pointer ? space->loader + pointer : 0;
-	space->loader_is_libc = mt_elf_dynamic_symbol(space->loader_path, "fopen") != 0;
+	mt_elf_dynamic_symbols(space->loader_path, names, COUNT, found);
+	space->debug = found[DEBUG] ? space->loader + found[DEBUG] : 0;
+	space->debug_pointer = found[POINTER] && !found[DEBUG] ? space->loader + found[POINTER] : 0;
+	space->loader_is_libc = found[OF_LIBC];
+	*stop_at =
+	    found[STATE] && (found[DEBUG] || found[POINTER]) ? space->loader + found[STATE] : 0;
 }
 
 struct mt_error *mt_calls_find_loader(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      uint64_t *stop_at)
 {
-	uint64_t state = 0;
-
 	*stop_at = 0;
 	mt_try(read_auxiliary(space));
 	if (!space->loader)
 		return NULL;
 	mt_try(mt_target_each_map(engine->target, space->pid, see_loader, space));
-	if (!space->loader_path)
-		return NULL;
-	find_debug(space);
-	if (space->debug || space->debug_pointer)
-		state = mt_elf_dynamic_symbol(space->loader_path, "_dl_debug_state");
-	*stop_at = state ? space->loader + state : 0;
+	if (space->loader_path)
+		find_debug(space, stop_at);
 	return NULL;
 }
 
