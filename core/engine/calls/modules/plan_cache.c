@@ -40,10 +40,15 @@ static bool find_directory(struct mt_str *path)
 		mt_str_appendf(path, "%s/.cache", home);
 	if (path->failed || !path->length || path->text[0] != '/')
 		return false;
-	mkdir(path->text, 0700);
+	const size_t above = path->length;
 	mt_str_append(path, "/mtrace");
 	if (path->failed)
 		return false;
+	if (is_own_directory(path->text))
+		return true;
+	path->text[above] = '\0';
+	mkdir(path->text, 0700);
+	path->text[above] = '/';
 	mkdir(path->text, 0777);
 	return is_own_directory(path->text);
 }
