@@ -108,28 +108,63 @@ static bool open_file(struct mt_space_pool *pool, struct mt_space_pool_file *fil
 	return file->problem != NULL;
 }
 
-const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, const char *path,
-						    const struct mt_build_id *wanted)
+/* What a file is found by that was asked for with a build id, or with none: then another one may
+ * have taken its place. */
+static void make_key(const char *path, const struct mt_build_id *wanted, struct mt_str *key)
 {
-	mt_auto(mt_str) struct mt_str key = {0};
-	struct mt_space_pool_file *file;
 	struct stat found;
 	char hex[41];
 
 	mt_build_id_format(wanted, hex);
-	mt_str_appendf(&key, "%s\n%s", path, hex);
-	/* Another one may have taken its place. */
+	mt_str_appendf(key, "%s\n%s", path, hex);
 	if (!wanted->size && stat(path, &found) == 0)
-		mt_str_appendf(&key, "\n%llu %lld.%ld", (unsigned long long)found.st_ino,
+		mt_str_appendf(key, "\n%llu %lld.%ld", (unsigned long long)found.st_ino,
 			       (long long)found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
-	if (key.failed)
+}
+
+static struct mt_space_pool_file *find_file(const struct mt_space_pool *pool,
+					    const struct mt_str *key)
+{
+	struct mt_space_pool_file *file = NULL;
+
+	if (!key->failed)
+		HASH_FIND(hh, pool->files, key->text, key->length, file);
+	return file;
+}
+
+/* The one that lies at PATH, if it was asked for before without its build id.  NULL: it was not. */
+static struct mt_objfile *find_open(const struct mt_space_pool *pool, const char *path,
+				    const struct mt_build_id *wanted)
+{
+	const struct mt_build_id none = {0};
+	mt_auto(mt_str) struct mt_str key = {0};
+
+	if (!wanted->size)
 		return NULL;
-	HASH_FIND(hh, pool->files, key.text, key.length, file);
-	if (file)
+	make_key(path, &none, &key);
+	const struct mt_space_pool_file *file = find_file(pool, &key);
+	return file && file->objfile &&
+		       mt_build_id_equal(mt_objfile_build_id(file->objfile), wanted)
+		   ? file->objfile
+		   : NULL;
+}
+
+const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, const char *path,
+						    const struct mt_build_id *wanted)
+{
+	mt_auto(mt_str) struct mt_str key = {0};
+
+	make_key(path, wanted, &key);
+	struct mt_space_pool_file *file = find_file(pool, &key);
+	if (key.failed || file)
 		return file;
 	file = mt_arena_zalloc(&pool->arena, sizeof(*file));
-	if (!file || !(file->key = mt_arena_text(&pool->arena, key.text, key.length)) ||
-	    !open_file(pool, file, path, wanted))
+	if (!file || !(file->key = mt_arena_text(&pool->arena, key.text, key.length)))
+		return NULL;
+	struct mt_objfile *open = find_open(pool, path, wanted);
+	if (open)
+		file->objfile = mt_objfile_ref(open);
+	else if (!open_file(pool, file, path, wanted))
 		return NULL;
 	HASH_ADD_KEYPTR(hh, pool->files, file->key, key.length, file);
 	if (file->hh.tbl)

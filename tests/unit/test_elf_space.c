@@ -259,6 +259,31 @@ static void a_file_may_be_mapped_many_times(void **state)
 	mt_space_destroy(space);
 }
 
+/* By its path, and then as the file with its build ID, which the path may not be any more. */
+static void a_file_is_opened_once(void **state)
+{
+	const struct fixture *fixture = *state;
+	const struct mt_mapping *here =
+	    mt_space_find(fixture->space, (uint64_t)(uintptr_t)a_file_is_opened_once);
+	struct mt_space *space;
+
+	assert_non_null(here);
+	for (int other = 0; other < 2; other++) {
+		struct mt_mapping mapping = {.start = here->start,
+					     .end = here->end,
+					     .offset = here->offset,
+					     .path = here->path,
+					     .build_id = *mt_objfile_build_id(here->objfile)};
+
+		assert_true(mapping.build_id.size);
+		mapping.build_id.bytes[0] ^= other;
+		assert_no_error(mt_space_create(fixture->pool, getpid(), &space));
+		assert_no_error(mt_space_add(space, &mapping));
+		assert_ptr_equal(mt_space_mapping(space, 0)->objfile, other ? NULL : here->objfile);
+		mt_space_destroy(space);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +295,7 @@ int main(void)
 	    cmocka_unit_test(bytes_are_the_file_s),
 	    cmocka_unit_test(mappings_replace_what_they_cover),
 	    cmocka_unit_test(a_file_may_be_mapped_many_times),
+	    cmocka_unit_test(a_file_is_opened_once),
 	};
 
 	return cmocka_run_group_tests_name("elf/space", tests, setup, teardown);
