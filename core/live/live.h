@@ -13,7 +13,7 @@
 #include "output/stream.h"
 #include "perf/recording.h"
 #include "session/session.h"
-#include "session/trigger_spec.h"
+#include "session/spec/trigger.h"
 #include "view/view.h"
 
 #include <string.h>
@@ -402,7 +402,7 @@ void mt_live_tell_gates(const struct mt_live_debugger *debugger,
 
 /* ---- Values of calls (values.c) ---- */
 
-/* TEXT: see session/values_spec.h.  They are recorded when the selected program goes on.  Errors:
+/* TEXT: see session/spec/values.h.  They are recorded when the selected program goes on.  Errors:
  * USAGE (nothing that makes sense, as far as that can be told by now); the session's. */
 struct mt_error *mt_live_add_values(struct mt_live_debugger *debugger, const char *text,
 				    bool is_result);
@@ -463,7 +463,7 @@ const char *mt_live_last_written(const struct mt_live_debugger *debugger);
 
 /* ---- Triggers (trigger.c) ---- */
 
-/* TEXT: see session/trigger_spec.h.  SCRIPT: the debugger's, whose it stays if this fails.
+/* TEXT: see session/spec/trigger.h.  SCRIPT: the debugger's, whose it stays if this fails.
  * Errors: USAGE (a hit is being handled); the debugger's. */
 struct mt_error *mt_live_add_trigger(struct mt_live_debugger *debugger, const char *text,
 				     void *script);

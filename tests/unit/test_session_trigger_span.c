@@ -2,8 +2,8 @@
 /* How triggers are written that are about the time between places. */
 #include "unit.h"
 
-#include "session/trigger_span.h"
-#include "session/trigger_spec.h"
+#include "session/spec/span.h"
+#include "session/spec/trigger.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/trigger_span.h"
+#include "session/spec/span.h"
 
 #include <string.h>
 

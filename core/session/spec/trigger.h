@@ -11,8 +11,8 @@
  *-return, -slower TIME and -between TIME, which say the same as `return`, `> TIME` and `after
  *TIME`; -ignore COUNT, -every COUNT, -rate COUNT/s and -max COUNT; -print EXPRESSION; a debugger's
  *are -stop and -pending. */
-#ifndef MT_SESSION_TRIGGER_SPEC_H
-#define MT_SESSION_TRIGGER_SPEC_H
+#ifndef MT_SESSION_SPEC_TRIGGER_H
+#define MT_SESSION_SPEC_TRIGGER_H
 
 #include "base/array.h"
 #include "base/error.h"

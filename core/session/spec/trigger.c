@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/trigger_spec.h"
-#include "session/trigger_span.h"
+#include "session/spec/trigger.h"
+#include "session/spec/span.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The syntax of a watchpoint: ADDRESS or SYMBOL or SYMBOL+OFFSET, then :LENGTH (1, 2, 4, 8) and
  * :MODE (r, w, rw, or x for a breakpoint in hardware) optionally. */
-#ifndef MT_SESSION_WATCH_SPEC_H
-#define MT_SESSION_WATCH_SPEC_H
+#ifndef MT_SESSION_SPEC_WATCH_H
+#define MT_SESSION_SPEC_WATCH_H
 
 #include "base/error.h"
 #include "elf/objfile.h"

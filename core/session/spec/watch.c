@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/watch_spec.h"
+#include "session/spec/watch.h"
 
 #include "elf/data_symbol.h"
 

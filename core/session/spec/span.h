@@ -2,10 +2,10 @@
 /* Triggers that are about the time from one place to another, BEGIN..END, or from one coming to the
  * next: how they are written.  Not every `..` stands between two places: quotes, brackets and
  * templates' arguments are one piece, `...` is C's, and `../` is a file's. */
-#ifndef MT_SESSION_TRIGGER_SPAN_H
-#define MT_SESSION_TRIGGER_SPAN_H
+#ifndef MT_SESSION_SPEC_SPAN_H
+#define MT_SESSION_SPEC_SPAN_H
 
-#include "session/trigger_spec.h"
+#include "session/spec/trigger.h"
 
 #include <stddef.h>
 

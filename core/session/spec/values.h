@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Values that are recorded with calls, as users write them: `FUNCTION`, of which all parameters are
  * meant, or `FUNCTION(NAME, ...)`; of results `FUNCTION`.  FUNCTION may be a glob. */
-#ifndef MT_SESSION_VALUES_SPEC_H
-#define MT_SESSION_VALUES_SPEC_H
+#ifndef MT_SESSION_SPEC_VALUES_H
+#define MT_SESSION_SPEC_VALUES_H
 
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "session/values_spec.h"
+#include "session/spec/values.h"
 
 #include <stdlib.h>
 #include <string.h>
