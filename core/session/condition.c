@@ -184,13 +184,6 @@ static struct mt_error *check_globs(const struct mt_session *session,
 	return NULL;
 }
 
-void mt_session_forget_site(struct mt_session_site *site)
-{
-	mt_expr_destroy(site->condition);
-	mt_session_forget_printed(site);
-	mt_session_forget_values(&site->values);
-}
-
 struct mt_error *mt_session_bind_conditions(struct mt_session *session,
 					    struct mt_session_process *process)
 {

@@ -3,189 +3,9 @@
 #ifndef MT_SESSION_PRIVATE_H
 #define MT_SESSION_PRIVATE_H
 
-#include "base/array.h"
-#include "elf/probe.h"
-#include "kernel/event_set.h"
-#include "process/jit_list.h"
 #include "runtime/python_stack.h"
 #include "session/session.h"
-#include "session/spec/trigger.h"
-#include "session/spec/values.h"
-#include "session/spec/watch.h"
-#include "space/space.h"
-#include "trace/words.h"
-#include "tracks/tracks.h"
-
-#include <uthash.h>
-
-/* items NULL: none. */
-struct mt_session_value_list {
-	struct mt_engine_value *items;
-	size_t count;
-};
-
-/* Where a trigger stands in a process. */
-struct mt_session_site {
-	uint64_t address;
-	uint32_t trigger;                    /* its number, from 1 */
-	bool is_entry;                       /* of a function */
-	bool is_begin;                       /* of a span: nobody stops there */
-	struct mt_expr *condition;           /* NULL: it has none, or it is not bound yet */
-	bool is_bound;                       /* the engine has it */
-	struct mt_session_value_list values; /* that the engine records */
-	MT_ARRAY(struct mt_expr *) printed;  /* the trigger's `expressions`, once it is bound */
-};
-
-/* Where a watchpoint lies in a process. */
-struct mt_session_watch_site {
-	uint32_t watch; /* its index */
-	uint64_t code;  /* where the mapping begins whose file has the variable; 0: of no file */
-	struct mt_breakpoint breakpoint;
-	uint64_t value; /* that was seen last */
-};
-
-/* Where one of the program's own probes lies in a process. */
-struct mt_session_probe {
-	uint64_t address;
-	struct mt_probe probe;
-};
-
-/* Where the program itself asks whether a thread is to stop for a debugger's breakpoint. */
-struct mt_session_gate {
-	struct mt_engine_gate gate;
-	char *text;                          /* of the trigger */
-	struct mt_expr *parsed;              /* its condition; NULL: none */
-	bool is_wanted;                      /* since mt_session_gates_begin() */
-	bool is_begin;                       /* of a span */
-	bool is_line;                        /* not at a function's entry */
-	struct mt_session_value_list values; /* that are recorded there instead */
-};
-
-/* A function by which a program says something without being asked: of mtrace.h, or of Go's
- * runtime.
- */
-struct mt_session_word_spec {
-	const char *function;
-	enum mt_words words;
-	const char *option; /* what it is called in messages */
-};
-
-/* Where one lies. */
-struct mt_session_word {
-	uint64_t address;
-	struct mt_session_word_spec spec;
-};
-
-/* Functions of whose calls a debugger's user wants values. */
-struct mt_session_value_set {
-	uint32_t number;
-	size_t mapping_count; /* of the process, when functions were looked for */
-	size_t functions;     /* that were found */
-};
-
-/* An executable mapping that the recording knows of. */
-struct mt_session_map {
-	uint64_t start, end, offset;
-	uint64_t inode;
-	bool is_there; /* it was when the mappings were last read */
-};
-
-struct mt_expr_frame;
-
-struct mt_session_process {
-	pid_t pid;
-	unsigned last_thread; /* its number */
-	MT_ARRAY(struct mt_session_map) maps;
-	MT_ARRAY(struct mt_session_site) sites;
-	MT_ARRAY(struct mt_session_watch_site) watch_sites;
-	MT_ARRAY(struct mt_session_probe) probes;
-	uint64_t loader;       /* where a breakpoint sees the dynamic loader; 0: nowhere */
-	uint64_t entry;        /* of its program; 0: not known, or not needed */
-	struct mt_space *code; /* that names in conditions are looked up in; NULL: none yet */
-	struct mt_expr_program *program; /* of that */
-	MT_ARRAY(struct mt_session_gate) gates;
-	MT_ARRAY(struct mt_session_value_set) value_sets;
-	struct mt_jit_list *objects;            /* registered for GDB; NULL: there is no list */
-	uint64_t objects_ns;                    /* when they were looked at last; 0: never */
-	bool has_header;                        /* a file with the functions of mtrace.h came */
-	bool is_go;                             /* a program of Go's did */
-	unsigned goid_offset;                   /* in its runtime.g; 0: types tell */
-	MT_ARRAY(struct mt_session_word) words; /* with gates: where they are */
-	size_t words_mappings;                  /* of the process, when they were looked for */
-	uint64_t python_loop;  /* CPython's, whose calls are recorded; 0: it has none */
-	bool has_python_ended; /* once, of which a snapshot was taken */
-	bool has_evaluators;   /* if they are wanted: python_inline.c */
-	bool guard_is_told;    /* that it cannot have them */
-	bool is_python_deep;   /* it recursed too deep for a frame evaluator: python_inline.c */
-	UT_hash_handle hh;
-};
-
-struct mt_session_thread {
-	pid_t lwp;
-	unsigned number; /* $_thread; 0: not known */
-	struct mt_session_process *process;
-	char name[16];               /* as the recording knows it */
-	uint64_t last_pc;            /* of the instruction that runs next */
-	struct mt_event_set watched; /* the watchpoints' events */
-	uint64_t hit_pc; /* a trigger's hit that was counted, but its instruction did not run yet */
-	UT_hash_handle hh;
-};
-
-struct mt_session_trigger {
-	const char *text;
-	enum mt_session_values values; /* recorded with each call, which hits nothing */
-	const char *option;            /* with `values`: that the user gave: "--args" */
-	char *names;                   /* ARGUMENTS: "name, count"; NULL: all parameters */
-	struct mt_trigger_spec spec;
-	struct mt_trigger_count count; /* where its limits are kept here */
-	uint32_t snapshots;            /* that were taken for it */
-	bool is_glob;                  /* of names, with `values` */
-	bool found;                    /* somewhere, once */
-	bool begin_found;              /* likewise where its span begins */
-	bool mark;                     /* none of the user's: where the program says marks */
-	enum mt_words words;           /* nor is one of mtrace.h */
-	uint32_t problems;             /* how often the condition could not be evaluated here */
-	char *problem;                 /* why, the first time */
-	uint32_t left_out;             /* functions of a glob's whose values cannot be had */
-};
-
-struct mt_session {
-	struct mt_target *target;
-	const struct mt_session_options *options;
-	struct mt_engine *engine;
-	struct mt_recording_writer *writer;
-	struct mt_time_conversion conversion;
-	struct mt_tracks *tracks;   /* NULL: no side tracks */
-	struct mt_space_pool *pool; /* for triggers' names; NULL without triggers */
-	struct mt_session_process *processes;
-	struct mt_session_thread *threads;
-	MT_ARRAY(struct mt_session_trigger) triggers;
-	MT_ARRAY(struct mt_watch_spec) watches;
-	struct mt_perf_clock clock;     /* of the watchpoints' hits */
-	MT_ARRAY(struct mt_stop) stops; /* that came together */
-	struct mt_session_result result;
-	struct mt_str why; /* which engine, and why */
-	char *death;       /* the result's; NULL: none */
-	bool attached;
-	bool leaving;        /* all processes: triggers do not count any more */
-	bool taking;         /* stops are being handled: see breathe() */
-	pid_t hit_lwp;       /* it stands for a trigger until the snapshot is copied; 0: none */
-	bool has_bound;      /* triggers, once: see mt_session_tolerate_later() */
-	bool has_header;     /* the triggers of mtrace.h are there */
-	bool is_asked;       /* for a snapshot: check_request() takes it */
-	uint32_t asked;      /* how many of the snapshots were asked for, or no trigger's */
-	uint64_t most_bytes; /* of the recording, but for the last snapshots */
-	uint64_t told_bytes; /* when it has so many, that is said */
-	uint64_t left_out;   /* snapshots for which there was no room */
-	bool hidden_is_told; /* that the mappings of a process cannot be read any more */
-	bool python_is_told; /* that a version of it is not known */
-	bool has_evaluators; /* an interpreter came that can have a frame evaluator */
-	struct mt_session_python_text *python_texts; /* that the recording has */
-	uint64_t end_ns;                 /* when an attached process is let go; 0: not by time */
-	uint64_t request_ns;             /* when the user asked for a snapshot; 0: not */
-	uint64_t began_ns, next_look_ns; /* see mt_session_look_for_made() */
-	uint64_t ended_ns; /* when the first process ended, and others stayed; 0: not, or said */
-};
+#include "session/state/state.h"
 
 /* How much the recording takes: room.c. */
 /* What it may take.  Errors: SYSTEM. */
@@ -195,31 +15,7 @@ bool mt_session_has_room(struct mt_session *session);
 /* Says how much it takes by now, at each doubling. */
 void mt_session_tell_room(struct mt_session *session);
 
-static inline const struct mt_target_ops *mt_session_target_ops(const struct mt_session *session)
-{
-	return session->target->ops;
-}
-
-static inline const struct mt_engine_ops *mt_session_engine_ops(const struct mt_session *session)
-{
-	return session->engine->ops;
-}
-
-/* Triggers are debug registers. */
-static inline bool mt_session_breaks_in_registers(const struct mt_session *session)
-{
-	return session->engine->ops->breaks && session->engine->ops->breaks->in_registers;
-}
-
-static inline uint64_t mt_session_now(const struct mt_session *session)
-{
-	return mt_tsc_to_ns(&session->conversion, mt_clock_tsc());
-}
-
 /* threads.c */
-/* NULL: it is not in our care. */
-struct mt_session_thread *mt_session_find_thread(const struct mt_session *session, pid_t lwp);
-struct mt_session_process *mt_session_find_process(const struct mt_session *session, pid_t pid);
 /* Errors: NO_MEMORY; the engine's. */
 struct mt_error *mt_session_add_process(struct mt_session *session, pid_t pid,
 					struct mt_session_process **out);
@@ -419,27 +215,6 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session);
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping);
-void mt_session_trigger_deinit(struct mt_session_trigger *trigger);
-static inline bool mt_session_has_site(const struct mt_session_process *process, uint64_t pc)
-{
-	mt_array_each (site, &process->sites)
-		if (site->address == pc)
-			return true;
-	return false;
-}
-
-/* frame.c */
-/* A thread at a place, or with LWP 0 the place alone. */
-struct mt_session_here {
-	const struct mt_session *session;
-	pid_t pid, lwp;
-	uint64_t pc;
-};
-/* Of the process of CONTEXT, which is one.  Returns how many bytes could be read. */
-size_t mt_session_read(void *context, uint64_t address, void *buffer, size_t size);
-/* HERE is lent to it. */
-struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_entry,
-					 bool at_return);
 
 /* python.c */
 /* The interpreter whose loop has PC.  False: it is none, or of another version, which is said once.
@@ -510,14 +285,15 @@ void mt_session_print(struct mt_session *session, const struct mt_session_thread
 		      const struct mt_session_site *site, uint64_t took_ns, struct mt_str *out);
 void mt_session_forget_printed(struct mt_session_site *site);
 
-/* code.c */
-/* A mapping of the process that conditions may be about. */
-struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
-				     const struct mt_mapping *mapping);
-/* The libraries that the program begins with are there. */
-bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process);
-/* All that is mapped in a live session's process is known, for conditions and values. */
-struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_session_process *process);
+/* sites.c */
+static inline bool mt_session_has_site(const struct mt_session_process *process, uint64_t pc)
+{
+	mt_array_each (site, &process->sites)
+		if (site->address == pc)
+			return true;
+	return false;
+}
+void mt_session_forget_site(struct mt_session_site *site);
 /* All that is known of the process's code. */
 void mt_session_forget_sites(struct mt_session_process *process);
 /* What is known of GONE alone, a mapping that is out of process->maps by now.  Errors: NO_MEMORY;
@@ -542,7 +318,6 @@ bool mt_session_condition_holds(struct mt_session *session, const struct mt_sess
 				const struct mt_session_site *site, uint64_t took_ns);
 /* $_duration and $_thread.  0, or -1. */
 int mt_session_set_variables(const struct mt_session_thread *thread, uint64_t took_ns);
-void mt_session_forget_site(struct mt_session_site *site);
 /* ERROR, which goes over to this, is about WHAT of TRIGGER. */
 struct mt_error *mt_session_invalid(const struct mt_session_trigger *trigger, const char *what,
 				    struct mt_error *error);
@@ -583,11 +358,6 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 					 const struct mt_expr_frame *frame,
 					 const struct mt_session_trigger *trigger,
 					 struct mt_session_value_list *out);
-/* TEXT alone, by NAME.  Errors: mt_expr_parse()'s; NO_MEMORY. */
-struct mt_error *mt_session_parse_value(const struct mt_session_process *process,
-					const struct mt_expr_frame *frame, const char *name,
-					const char *text, struct mt_session_value_list *out);
-void mt_session_forget_values(struct mt_session_value_list *list);
 
 /* gate.c */
 void mt_session_forget_gates(struct mt_session_process *process);

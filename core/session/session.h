@@ -13,6 +13,7 @@
 #include "session/spec/options.h"
 #include "session/spec/trigger.h"
 #include "session/spec/values.h"
+#include "session/state/result.h"
 
 struct mt_session;
 
@@ -192,20 +193,6 @@ struct mt_error *mt_session_rescue(struct mt_session *session);
 /* The recording is not needed any more, unless its path was given. */
 void mt_session_drop(struct mt_session *session);
 
-struct mt_session_result {
-	pid_t pid;  /* of the first process */
-	bool ended; /* wait_status is its end, as waitpid(2) gives it */
-	int wait_status;
-	uint32_t snapshots; /* how many were taken */
-	uint32_t hits;      /* of triggers */
-	int fatal_signal;   /* whose delivery was seen to kill it; 0: none */
-	pid_t fatal_lwp;
-	const char *death; /* why it dies, as its language's runtime says it; NULL: not known */
-	pid_t death_lwp;
-	uint64_t death_goroutine; /* 0: it is none of Go's, or none of them is to blame */
-	const char *engine;       /* its name */
-	bool untraced;            /* it is a 32-bit program, or became one */
-};
 struct mt_session_result mt_session_result(const struct mt_session *session);
 
 #endif

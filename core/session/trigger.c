@@ -91,13 +91,6 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session)
 	return NULL;
 }
 
-void mt_session_trigger_deinit(struct mt_session_trigger *trigger)
-{
-	mt_trigger_spec_deinit(&trigger->spec);
-	free(trigger->names);
-	free(trigger->problem);
-}
-
 struct search {
 	struct mt_session *session;
 	struct mt_session_process *process;

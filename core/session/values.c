@@ -59,33 +59,6 @@ struct mt_error *mt_session_add_values(struct mt_session *session)
 	return NULL;
 }
 
-/* NAME: of an argument, which goes over to this. */
-static struct mt_error *add_one(const struct mt_session_process *process,
-				const struct mt_expr_frame *frame, char *name, const char *text,
-				struct mt_session_value_list *list)
-{
-	struct mt_engine_value *values = realloc(list->items, (list->count + 1) * sizeof(*values));
-	struct mt_expr *expr = NULL;
-
-	if (values)
-		list->items = values;
-	struct mt_error *error = name && values
-				     ? mt_expr_parse(process->program, frame, text, &expr)
-				     : mt_error_no_memory();
-	if (error)
-		free(name);
-	else
-		values[list->count++] = (struct mt_engine_value){expr, name};
-	return error;
-}
-
-struct mt_error *mt_session_parse_value(const struct mt_session_process *process,
-					const struct mt_expr_frame *frame, const char *name,
-					const char *text, struct mt_session_value_list *out)
-{
-	return add_one(process, frame, strdup(name), text, out);
-}
-
 /* The parts of the last value take its place. */
 static struct mt_error *use_parts(struct mt_session_value_list *parts,
 				  struct mt_session_value_list *list)
@@ -122,13 +95,18 @@ static struct mt_error *add_named(const struct mt_session_process *process,
 	mt_auto(mt_str) struct mt_str parts = {0};
 	struct mt_session_value_list list = {0};
 
-	mt_try(add_one(process, frame, strdup(name), text, out));
+	mt_try(mt_session_parse_value(process, frame, name, text, out));
 	mt_try(mt_expr_parts(out->items[out->count - 1].expr, frame, MOST_PARTS, &parts));
 	if (!parts.length)
 		return NULL;
 	struct mt_error *error = NULL;
-	for (char *rest = parts.text, *part; !error && (part = strsep(&rest, ",")) != NULL;)
-		error = add_one(process, frame, name_part(name, text, part), part, &list);
+	for (char *rest = parts.text, *part; !error && (part = strsep(&rest, ",")) != NULL;) {
+		char *named = name_part(name, text, part);
+
+		error = named ? mt_session_parse_value(process, frame, named, part, &list)
+			      : mt_error_no_memory();
+		free(named);
+	}
 	if (!error)
 		error = use_parts(&list, out);
 	mt_session_forget_values(&list);
@@ -234,16 +212,6 @@ struct mt_error *mt_session_parse_values(const struct mt_session_process *proces
 							    name.text, mt_error_message(error));
 	mt_error_destroy(error);
 	return whole;
-}
-
-void mt_session_forget_values(struct mt_session_value_list *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		mt_expr_destroy((struct mt_expr *)list->items[i].expr);
-		free((char *)list->items[i].name);
-	}
-	free(list->items);
-	*list = (struct mt_session_value_list){0};
 }
 
 /* "shop::f(int)" is also called "shop::f". */

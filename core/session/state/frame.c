@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where expressions of triggers are evaluated: a thread that stands still, or a place alone. */
-#include "session/private.h"
-
-#include "space/unwind.h"
 #include "values/frame.h"
+#include "session/state/state.h"
+#include "space/unwind.h"
 
 #include <string.h>
 

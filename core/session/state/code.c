@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of a process's code: the space in which names are looked up, and what was found in
- * it.  Mappings come, and what was found in those that go is forgotten. */
+/* What is known of a process's code: the space in which names are looked up, to which mappings
+ * come. */
 #include "expr/expr.h"
 #include "process/proc.h"
-#include "session/private.h"
-
+#include "session/state/state.h"
 #include "values/libraries.h"
 
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
@@ -81,60 +80,4 @@ bool mt_session_has_begun(struct mt_session *session, struct mt_session_process 
 	mt_error_destroy(mt_program_update(process->program));
 	state = mt_loader_state(&eval);
 	return state == MT_LOADER_DONE || (state == MT_LOADER_UNKNOWN && count > 2);
-}
-
-/* In a part of what was one mapping before. */
-static bool is_still_there(const struct mt_session_process *process,
-			   const struct mt_session_map *gone, uint64_t address)
-{
-	mt_array_each (map, &process->maps)
-		if (address - map->start < map->end - map->start && map->inode == gone->inode &&
-		    map->offset - map->start == gone->offset - gone->start)
-			return true;
-	return false;
-}
-
-static bool is_gone(const struct mt_session_process *process, const struct mt_session_map *gone,
-		    uint64_t address)
-{
-	return address - gone->start < gone->end - gone->start &&
-	       !is_still_there(process, gone, address);
-}
-
-struct mt_error *mt_session_forget_code(struct mt_session *session,
-					struct mt_session_process *process,
-					const struct mt_session_map *gone)
-{
-	for (size_t i = process->sites.count; i-- > 0;) {
-		const uint64_t address = process->sites.items[i].address;
-
-		if (!is_gone(process, gone, address))
-			continue;
-		mt_session_forget_site(&process->sites.items[i]);
-		process->sites.items[i] = process->sites.items[--process->sites.count];
-		if (mt_session_breaks_in_registers(session) &&
-		    !mt_session_has_site(process, address))
-			mt_session_engine_ops(session)->breaks->clear(session->engine, process->pid,
-								      address);
-	}
-	for (size_t i = process->probes.count; i-- > 0;)
-		if (is_gone(process, gone, process->probes.items[i].address))
-			process->probes.items[i] = process->probes.items[--process->probes.count];
-	for (size_t i = process->watch_sites.count; i-- > 0;)
-		if (is_gone(process, gone, process->watch_sites.items[i].code))
-			mt_try(mt_session_forget_watch(session, process, i));
-	/* What is there of it will be added, since it is new. */
-	return process->code ? mt_space_remove(process->code, gone->start, gone->end) : NULL;
-}
-
-void mt_session_forget_sites(struct mt_session_process *process)
-{
-	mt_array_each (site, &process->sites)
-		mt_session_forget_site(site);
-	process->sites.count = 0;
-	mt_session_forget_gates(process);
-	mt_expr_program_destroy(process->program);
-	mt_space_destroy(process->code);
-	process->program = NULL;
-	process->code = NULL;
 }
