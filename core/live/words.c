@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a debugger's program says by mtrace.h: its marks, spans and numbers are recorded by gates
- * that stop nobody (session/header.c), and where it asks for a snapshot it has a trigger of its
- * own, of which the debugger has no breakpoint; as where an interpreter of Python has no frame
- * evaluator (session/python_inline.c), which takes none. */
+ * that stop nobody (session/languages/header.c), and where it asks for a snapshot it has a trigger
+ * of its own, of which the debugger has no breakpoint; as where an interpreter of Python has no
+ * frame evaluator (session/languages/python_inline.c), which takes none. */
 #include "live/live.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A session whose front end has a loop of its own, and in which snapshots are copies. */
 #include "process/proc.h"
+#include "session/languages/python.h"
 #include "session/private.h"
 
 struct mt_error *mt_session_hit(struct mt_session *session, pid_t lwp,

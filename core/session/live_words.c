@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a debugger's program is recorded to say without being asked: by mtrace.h's functions
- * (header.c), where Go's runtime switches to goroutines (goroutines.c) and CPython's loop begins
- * (python_calls.c).  These are the engine's gates, which stop nobody; where the program asks for a
- * snapshot, or dies, the debugger has a trigger. */
+/* What a debugger's program is recorded to say without being asked (languages/words.h).  These are
+ * the engine's gates, which stop nobody; where the program asks for a snapshot, or dies, the
+ * debugger has a trigger. */
 #include "elf/go_version.h"
 #include "elf/header_note.h"
+#include "session/languages/go.h"
+#include "session/languages/python.h"
+#include "session/languages/words.h"
 #include "session/private.h"
 
 /* Behind those of the user's values and triggers: a number for all functions that say the same. */
@@ -124,4 +126,11 @@ struct mt_error *mt_session_words_set(struct mt_session *session, pid_t pid,
 	mt_array_each (word, &process->words)
 		mt_try(set(session, process, word, found, context));
 	return NULL;
+}
+
+struct mt_error *mt_session_check_python(struct mt_session *session, pid_t pid)
+{
+	struct mt_session_process *process = mt_session_find_process(session, pid);
+
+	return process ? mt_session_check_evaluators(session, process) : NULL;
 }

@@ -3,14 +3,14 @@
  * mtrace_mark(const char *), that need not do anything; each call is stopped at, as a trigger's is,
  * and its words are read.  So no privilege is needed, and nothing of ours is linked in.  Or it has
  * probes (probe.c). */
+#include "session/languages/words.h"
 #include "session/private.h"
 
 #include <string.h>
 
-/* Of a thread's process, up to its NUL or its LENGTH: whatever of it can be read. */
-static struct mt_error *read_text(struct mt_session *session,
-				  const struct mt_session_thread *thread, uint64_t address,
-				  uint64_t length, struct mt_str *out)
+struct mt_error *mt_session_read_text(struct mt_session *session,
+				      const struct mt_session_thread *thread, uint64_t address,
+				      uint64_t length, struct mt_str *out)
 {
 	char text[MT_SESSION_MARK_BYTES];
 	const size_t most = length < sizeof(text) ? length : sizeof(text) - 1;
@@ -19,19 +19,6 @@ static struct mt_error *read_text(struct mt_session *session,
 						  text, most)] = 0;
 	mt_str_append(out, text);
 	return out->failed ? mt_error_no_memory() : NULL;
-}
-
-struct mt_error *mt_session_read_reason(struct mt_session *session, pid_t lwp,
-					const struct mt_trigger_spec *spec, struct mt_str *out)
-{
-	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
-	struct user_regs_struct registers;
-
-	if (!thread || spec->at_return || spec->slower_ns ||
-	    strcmp(spec->location, MT_WORDS_SNAPSHOT_FUNCTION) != 0)
-		return NULL;
-	mt_try(mt_session_target_ops(session)->get_registers(session->target, lwp, &registers));
-	return read_text(session, thread, registers.rdi, UINT64_MAX, out);
 }
 
 /* A probe's words, or a function's.  The number goes in a register of its own; END says nothing. */
@@ -50,9 +37,10 @@ static struct mt_error *read_said(struct mt_session *session,
 	mt_try(mt_session_tell_probe(session, thread->process, pc, &registers, text));
 	if (trigger->words == MT_WORDS_NUMBER)
 		*number = registers.rsi;
-	return text->length ? NULL
-			    : read_text(session, thread, registers.rdi,
-					mt_session_words_length(trigger, &registers), text);
+	return text->length
+		   ? NULL
+		   : mt_session_read_text(session, thread, registers.rdi,
+					  mt_session_words_length(trigger, &registers), text);
 }
 
 struct mt_error *mt_session_put_mark(struct mt_session *session,

@@ -5,6 +5,7 @@
  * is left out. */
 #include "expr/expr.h"
 #include "runtime/python.h"
+#include "session/languages/python.h"
 #include "session/private.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
 #ifndef MT_SESSION_PRIVATE_H
 #define MT_SESSION_PRIVATE_H
 
-#include "runtime/python_stack.h"
 #include "session/session.h"
 #include "session/state/state.h"
 
@@ -123,46 +122,10 @@ struct mt_error *mt_session_put_mark(struct mt_session *session,
 				     const struct mt_session_thread *thread,
 				     const struct mt_session_trigger *trigger,
 				     const struct mt_engine_news *news);
-
-/* header.c */
-/* A file was mapped: if it has the functions of mtrace.h, they are triggers from now on, or in a
- * debugger's program will have gates.  Errors: NO_MEMORY. */
-struct mt_error *mt_session_see_header(struct mt_session *session,
-				       struct mt_session_process *process,
-				       const struct mt_objfile *objfile);
-/* The functions of mtrace.h.  False: there are no more. */
-bool mt_session_header_word(size_t index, struct mt_session_word_spec *out);
-/* A thread stops there; else what is said is recorded. */
-static inline bool mt_session_word_stops(enum mt_words words)
-{
-	return words == MT_WORDS_SNAPSHOT || words == MT_WORDS_INDICATOR || words == MT_WORDS_DEATH;
-}
-/* For that, but for where. */
-struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec);
-/* The length of the text that is said there; UINT64_MAX: it has a NUL at its end. */
-uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
-				 const struct user_regs_struct *registers);
-/* What is recorded of TRIGGER's function, which is one of them, at FRAME. */
-struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
-					const struct mt_expr_frame *frame,
-					const struct mt_session_trigger *trigger,
-					struct mt_session_value_list *out);
-
-/* goroutines.c */
-/* A file was mapped: if it is a program of Go's, its switches to goroutines are recorded from now
- * on.  Errors: NO_MEMORY. */
-struct mt_error *mt_session_see_goroutines(struct mt_session *session,
-					   struct mt_session_process *process,
-					   const struct mt_objfile *objfile);
-/* The functions where that is done, and where it ends.  False: there are no more. */
-bool mt_session_goroutine_word(size_t index, struct mt_session_word_spec *out);
-/* Whether such a file, NULL if there is none, can have a function with these WORDS: those that
- * nobody asked for are in few. */
-bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile);
-/* What is recorded of such a switch, or of a WAKE, MAKE, MADE. */
-struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,
-					    const struct mt_expr_frame *frame, enum mt_words words,
-					    struct mt_session_value_list *out);
+/* Of a thread's process, up to its NUL or its LENGTH: whatever of it can be read. */
+struct mt_error *mt_session_read_text(struct mt_session *session,
+				      const struct mt_session_thread *thread, uint64_t address,
+				      uint64_t length, struct mt_str *out);
 
 /* objects.c */
 /* A file was mapped at MAP: if it has a list of object files in memory (process/jit_list.h), that
@@ -215,57 +178,6 @@ struct mt_error *mt_session_check_engine(const struct mt_session *session);
 struct mt_error *mt_session_find_triggers(struct mt_session *session,
 					  struct mt_session_process *process,
 					  const struct mt_mapping *mapping);
-
-/* python.c */
-/* The interpreter whose loop has PC.  False: it is none, or of another version, which is said once.
- * Of *OUT `read` and `context` are the caller's. */
-bool mt_session_find_python(struct mt_session *session, const struct mt_session_process *process,
-			    uint64_t pc, struct mt_python_memory *out);
-/* What a loop ran, as a note has it: MT_NOTE_OPEN_CALL in perf/recording_writer.h. */
-void mt_session_append_python(const struct mt_python_stack *stack,
-			      const struct mt_python_loop *loop, struct mt_str *out);
-
-/* python_calls.c */
-/* A file was mapped at MAP: if it has an interpreter of Python, what its loop runs is recorded from
- * now on.  Errors: NO_MEMORY. */
-struct mt_error *mt_session_see_python(struct mt_session *session,
-				       struct mt_session_process *process,
-				       struct mt_objfile *objfile, const struct mt_map *map);
-/* What does that, but for where. */
-extern const struct mt_session_trigger mt_session_python_calls;
-/* What is recorded of a call of the loop. */
-struct mt_error *mt_session_parse_python(const struct mt_session_process *process,
-					 const struct mt_expr_frame *frame,
-					 struct mt_session_value_list *out);
-/* What can be read of the functions whose calls are in rings goes into the recording.  Errors: the
- * writer's. */
-struct mt_error *mt_session_put_python(struct mt_session *session);
-/* python_where.c: which functions in Python the thread, which stands still, is in, innermost first,
- * if it is in any.  Errors: the writer's. */
-struct mt_error *mt_session_put_python_where(struct mt_session *session,
-					     const struct mt_session_thread *thread,
-					     uint64_t time_ns);
-void mt_session_forget_python(struct mt_session *session);
-
-/* python_inline.c */
-/* A file with an interpreter of Python was mapped: if that is wanted, those that are there have a
- * frame evaluator from now on, and others will have one when they come.  Errors: the target's;
- * NO_MEMORY. */
-struct mt_error *mt_session_set_evaluators(struct mt_session *session,
-					   struct mt_session_process *process,
-					   struct mt_objfile *objfile);
-/* In a debugger's program they have them where the program has the gate that FOUND sets.  Errors:
- * the target's; FOUND's. */
-struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
-					     struct mt_session_process *process,
-					     mt_session_asker_found *found, void *context);
-/* A thread is at the loop: its interpreter has none, or it recurses too deep for that, which it is
- * asked about no more. */
-struct mt_error *mt_session_check_evaluators(struct mt_session *session,
-					     struct mt_session_process *process);
-/* PID, which is PROCESS or has a copy of its memory, is let go: they have none, as before. */
-void mt_session_clear_evaluators(struct mt_session *session,
-				 const struct mt_session_process *process, pid_t pid);
 
 /* open_calls.c */
 /* The functions in Python that are open in LWP, which stands still, for the snapshot of that

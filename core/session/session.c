@@ -3,6 +3,7 @@
 
 #include "kernel/clock.h"
 #include "process/proc.h"
+#include "session/languages/python.h"
 #include "session/private.h"
 
 #include <stdlib.h>

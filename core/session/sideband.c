@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/clock.h"
+#include "session/languages/go.h"
+#include "session/languages/python.h"
+#include "session/languages/words.h"
 #include "session/private.h"
 
 #include "process/proc.h"

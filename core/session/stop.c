@@ -2,6 +2,8 @@
 /* Handles each kind of stop for the session: snapshots, triggers, signals, births, execs, ends. */
 #include "base/clock.h"
 #include "process/proc.h"
+#include "session/languages/python.h"
+#include "session/languages/words.h"
 #include "session/private.h"
 
 #include <signal.h>

@@ -2,6 +2,7 @@
 /* Where triggers stand: FUNCTION, FILE:LINE, *ADDRESS, *FUNCTION+OFFSET.  A name that no mapping
  * has is looked for in every mapping that comes: a library may bring it. */
 #include "elf/data_symbol.h"
+#include "session/languages/words.h"
 #include "session/private.h"
 #include "space/location.h"
 #include "x86/insn.h"

@@ -3,6 +3,7 @@
  * are found where triggers are, and bound as their conditions are, but hit nothing. */
 #include "elf/objfile.h"
 #include "expr/expr.h"
+#include "session/languages/words.h"
 #include "session/private.h"
 #include "values/variable.h"
 

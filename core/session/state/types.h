@@ -113,9 +113,9 @@ struct mt_session_process {
 	size_t words_mappings;                  /* of the process, when they were looked for */
 	uint64_t python_loop;  /* CPython's, whose calls are recorded; 0: it has none */
 	bool has_python_ended; /* once, of which a snapshot was taken */
-	bool has_evaluators;   /* if they are wanted: python_inline.c */
+	bool has_evaluators;   /* if they are wanted: languages/python_inline.c */
 	bool guard_is_told;    /* that it cannot have them */
-	bool is_python_deep;   /* it recursed too deep for a frame evaluator: python_inline.c */
+	bool is_python_deep;   /* it recursed too deep for a frame evaluator */
 	UT_hash_handle hh;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a thread that is stopped for a snapshot stands in Python: a text of its own, no arguments
  * of open calls, since these go on, and end, behind the snapshot. */
-#include "session/private.h"
+#include "session/languages/python.h"
 
 #include <inttypes.h>
 #include <string.h>

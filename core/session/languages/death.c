@@ -4,7 +4,7 @@
  * there, as a snapshot's reason, and what led there is taken before the report of all goroutines
  * goes over it. */
 #include "runtime/go.h"
-#include "session/private.h"
+#include "session/languages/go.h"
 
 #include <string.h>
 
@@ -16,28 +16,10 @@ static const struct mt_mapping *program_of(const struct mt_session_process *proc
 	return mapping && mapping->objfile ? mapping : NULL;
 }
 
-/* What is told of the first process: its first reason.  If all goroutines wait for each other, the
- * first one is the program. */
-static void keep(struct mt_session *session, const struct mt_session_thread *thread,
-		 uint64_t goroutine, const struct mt_str *reason)
+struct mt_error *mt_session_tell_death(const struct mt_session *session,
+				       const struct mt_session_thread *thread, const char *function,
+				       uint64_t entry, struct mt_str *out, uint64_t *goroutine)
 {
-	if (session->death || thread->process->pid != session->result.pid || reason->failed)
-		return;
-	if (!goroutine && strstr(reason->text, "deadlock"))
-		goroutine = 1;
-	session->death = strdup(reason->text);
-	session->result.death = session->death;
-	session->result.death_lwp = thread->lwp;
-	session->result.death_goroutine = goroutine;
-}
-
-struct mt_error *mt_session_read_death(struct mt_session *session, pid_t lwp, const char *function,
-				       uint64_t entry, struct mt_str *out)
-{
-	const struct mt_session_thread *thread = mt_session_find_thread(session, lwp);
-
-	if (!thread)
-		return NULL;
 	struct mt_session_here here = {.session = session, .pid = thread->process->pid};
 	const struct mt_go_memory memory = {.read = mt_session_read,
 					    .context = &here,
@@ -53,6 +35,11 @@ struct mt_error *mt_session_read_death(struct mt_session *session, pid_t lwp, co
 		mt_str_append(out, "fatal error: ");
 		mt_go_append_text(&memory, registers.rax, registers.rbx, out);
 	}
-	keep(session, thread, mt_go_goroutine_of(&memory, registers.r14), out);
-	return out->failed ? mt_error_no_memory() : NULL;
+	if (out->failed)
+		return mt_error_no_memory();
+	*goroutine = mt_go_goroutine_of(&memory, registers.r14);
+	/* If all goroutines wait for each other, the first one is the program. */
+	if (!*goroutine && strstr(out->text, "deadlock"))
+		*goroutine = 1;
+	return NULL;
 }

@@ -2,7 +2,7 @@
 /* What an interpreter's loop, which is a function in C, runs in Python: which interpreters are
  * known, and what is noted of a call of its loop. */
 #include "runtime/python.h"
-#include "session/private.h"
+#include "session/languages/python.h"
 
 #include <inttypes.h>
 #include <string.h>

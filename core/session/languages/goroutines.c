@@ -7,11 +7,10 @@
  * new one's number, where runtime.newproc1() returns. */
 #include "trace/goroutines.h"
 #include "elf/go_version.h"
-#include "elf/header_note.h"
 #include "process/proc.h"
 #include "runtime/go.h"
-#include "runtime/python.h"
-#include "session/private.h"
+#include "session/languages/go.h"
+#include "session/languages/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -82,21 +81,6 @@ bool mt_session_goroutine_word(size_t index, struct mt_session_word_spec *out)
 	if (index < FUNCTIONS)
 		*out = table[index];
 	return index < FUNCTIONS;
-}
-
-bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile)
-{
-	if (words == MT_WORDS_NONE)
-		return true;
-	if (!objfile)
-		return false;
-	if (words >= MT_WORDS_PYTHON)
-		return mt_python_is_in(objfile);
-	if (words < MT_WORDS_GOROUTINE)
-		return mt_objfile_has_header_note(objfile);
-	/* Versions that are not known may have arguments elsewhere than in registers. */
-	return mt_objfile_is_go(objfile) &&
-	       (words == MT_WORDS_GOROUTINE || mt_objfile_go_minor(objfile));
 }
 
 struct mt_error *mt_session_parse_goroutine(const struct mt_session_process *process,

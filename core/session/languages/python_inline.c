@@ -15,7 +15,7 @@
 #include "elf/data_symbol.h"
 #include "process/proc.h"
 #include "runtime/python.h"
-#include "session/private.h"
+#include "session/languages/python.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -176,7 +176,7 @@ static void do_without_guard(struct mt_session *session, struct mt_session_proce
 
 struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
 					     struct mt_session_process *process,
-					     mt_session_asker_found *found, void *context)
+					     mt_session_set_guard *set_guard, void *context)
 {
 	mt_auto(mt_str) struct mt_str condition = {0};
 	size_t count;
@@ -185,7 +185,7 @@ struct mt_error *mt_session_guard_evaluators(struct mt_session *session,
 		return NULL;
 	mt_try(append_condition(process->pid, &condition));
 	struct mt_error *error =
-	    found(context, MT_PYTHON_LOOP, condition.text, process->python_loop);
+	    set_guard(context, MT_PYTHON_LOOP, condition.text, process->python_loop);
 	session->has_evaluators = true;
 	if (!error)
 		return set(session, process, &count);
@@ -210,13 +210,6 @@ struct mt_error *mt_session_check_evaluators(struct mt_session *session,
 	process->is_python_deep = true;
 	mt_session_clear_evaluators(session, process, process->pid);
 	return NULL;
-}
-
-struct mt_error *mt_session_check_python(struct mt_session *session, pid_t pid)
-{
-	struct mt_session_process *process = mt_session_find_process(session, pid);
-
-	return process ? mt_session_check_evaluators(session, process) : NULL;
 }
 
 void mt_session_clear_evaluators(struct mt_session *session,

@@ -2,15 +2,12 @@
 /* What programs say of themselves by the functions of include/mtrace.h.  Where functions are
  * patched, the arguments of these are recorded as with --args, and stop nobody: the decoder makes
  * marks, spans and numbers of them (decode/words.c).  An engine that sees each instruction reads
- * them there, as mark.c does.  mtrace_snapshot() is a trigger.  All that is set up when the first
- * file comes that has the functions; in a debugger's program, where they are gates, before it goes
- * on (live_words.c). */
+ * them there, as session/mark.c does.  mtrace_snapshot() is a trigger.  All that is set up when the
+ * first file comes that has the functions; in a debugger's program, where they are gates, before it
+ * goes on (session/live_words.c). */
 #include "elf/header_note.h"
 #include "process/proc.h"
-#include "session/private.h"
-#include "trace/words.h"
-
-#include "values/user.h"
+#include "session/languages/words.h"
 
 #include <string.h>
 
@@ -52,20 +49,6 @@ static const struct {
     {MT_TRIGGER_INDICATOR, MT_WORDS_INDICATOR, {NULL}, {NULL}},
 };
 #define FUNCTIONS (sizeof(table) / sizeof(table[0]))
-
-struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec)
-{
-	const bool is_return = spec->words == MT_WORDS_MADE;
-
-	return (struct mt_session_trigger){.text = spec->function,
-					   .option = spec->option,
-					   .words = spec->words,
-					   .values = mt_session_word_stops(spec->words)
-							 ? MT_VALUES_NONE
-						     : is_return ? MT_VALUES_RESULT
-								 : MT_VALUES_ARGUMENTS,
-					   .spec = {.at_return = is_return}};
-}
 
 /* The user has asked for the same. */
 static bool is_wanted_already(const struct mt_session *session, size_t index)
@@ -143,17 +126,13 @@ uint64_t mt_session_words_length(const struct mt_session_trigger *trigger,
 	return UINT64_MAX;
 }
 
-struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
-					const struct mt_expr_frame *frame,
-					const struct mt_session_trigger *trigger,
-					struct mt_session_value_list *out)
+struct mt_error *mt_session_parse_header(const struct mt_session_process *process,
+					 const struct mt_expr_frame *frame,
+					 const struct mt_session_trigger *trigger,
+					 struct mt_session_value_list *out)
 {
 	struct mt_error *error = NULL;
 
-	if (trigger->words == MT_WORDS_PYTHON)
-		return mt_session_parse_python(process, frame, out);
-	if (trigger->words >= MT_WORDS_GOROUTINE)
-		return mt_session_parse_goroutine(process, frame, trigger->words, out);
 	for (size_t i = 0; i < FUNCTIONS; i++)
 		for (size_t j = 0; j < MOST_VALUES && table[i].names[j] && !error &&
 				   table[i].function == trigger->text;

@@ -7,7 +7,7 @@
 #include "elf/data_symbol.h"
 #include "process/proc.h"
 #include "runtime/python.h"
-#include "session/private.h"
+#include "session/languages/python.h"
 
 #include <stdio.h>
 #include <stdlib.h>

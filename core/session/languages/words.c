@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "session/languages/words.h"
+#include "elf/go_version.h"
+#include "elf/header_note.h"
+#include "runtime/python.h"
+#include "session/languages/go.h"
+#include "session/languages/python.h"
+
+struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec)
+{
+	const bool is_return = spec->words == MT_WORDS_MADE;
+
+	return (struct mt_session_trigger){.text = spec->function,
+					   .option = spec->option,
+					   .words = spec->words,
+					   .values = mt_session_word_stops(spec->words)
+							 ? MT_VALUES_NONE
+						     : is_return ? MT_VALUES_RESULT
+								 : MT_VALUES_ARGUMENTS,
+					   .spec = {.at_return = is_return}};
+}
+
+bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile)
+{
+	if (words == MT_WORDS_NONE)
+		return true;
+	if (!objfile)
+		return false;
+	if (words >= MT_WORDS_PYTHON)
+		return mt_python_is_in(objfile);
+	if (words < MT_WORDS_GOROUTINE)
+		return mt_objfile_has_header_note(objfile);
+	/* Versions that are not known may have arguments elsewhere than in registers. */
+	return mt_objfile_is_go(objfile) &&
+	       (words == MT_WORDS_GOROUTINE || mt_objfile_go_minor(objfile));
+}
+
+struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
+					const struct mt_expr_frame *frame,
+					const struct mt_session_trigger *trigger,
+					struct mt_session_value_list *out)
+{
+	if (trigger->words == MT_WORDS_PYTHON)
+		return mt_session_parse_python(process, frame, out);
+	if (trigger->words >= MT_WORDS_GOROUTINE)
+		return mt_session_parse_goroutine(process, frame, trigger->words, out);
+	return mt_session_parse_header(process, frame, trigger, out);
+}
