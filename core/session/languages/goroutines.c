@@ -44,17 +44,6 @@ static bool can_record(const struct mt_session *session)
 	return breaks && breaks->measures;
 }
 
-static struct mt_error *add(struct mt_session *session, const struct mt_session_word_spec *word)
-{
-	struct mt_session_trigger trigger = mt_session_word_trigger(word);
-
-	trigger.spec.location = strdup(word->function);
-	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
-		return NULL;
-	mt_session_trigger_deinit(&trigger);
-	return mt_error_no_memory();
-}
-
 struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 					   struct mt_session_process *process,
 					   const struct mt_objfile *objfile)
@@ -72,7 +61,7 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	mt_array_each (trigger, &session->triggers)
 		is_new &= trigger->words != MT_WORDS_GOROUTINE;
 	for (size_t i = 0; is_new && i < FUNCTIONS; i++)
-		mt_try(add(session, &table[i]));
+		mt_try(mt_session_add_word(session, mt_session_word_trigger(&table[i]), NULL));
 	return mt_session_see_all(session, process);
 }
 

@@ -70,11 +70,7 @@ static struct mt_error *add(struct mt_session *session, size_t index, bool by_va
 	if (!by_values)
 		trigger.values = MT_VALUES_NONE;
 	trigger.mark = !trigger.values && !mt_session_word_stops(trigger.words);
-	trigger.spec.location = strdup(table[index].function);
-	if (trigger.spec.location && !mt_array_push(&session->triggers, trigger))
-		return NULL;
-	mt_session_trigger_deinit(&trigger);
-	return mt_error_no_memory();
+	return mt_session_add_word(session, trigger, NULL);
 }
 
 static struct mt_error *add_all(struct mt_session *session)

@@ -8,6 +8,7 @@
 #include "process/proc.h"
 #include "runtime/python.h"
 #include "session/languages/python.h"
+#include "session/languages/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,19 +34,6 @@ const struct mt_session_trigger mt_session_python_calls = {
     .words = MT_WORDS_PYTHON,
     .values = MT_VALUES_ARGUMENTS,
 };
-
-/* With a condition it is a runtime's to the engine, to which no child of vfork() comes: who embeds
- * Python in a debugger, as GDB does, traces its own. */
-static struct mt_error *add(struct mt_session *session, struct mt_session_trigger trigger)
-{
-	trigger.spec.location = strdup(trigger.text);
-	trigger.spec.condition = trigger.values ? NULL : strdup("1");
-	if (trigger.spec.location && (trigger.values || trigger.spec.condition) &&
-	    !mt_array_push(&session->triggers, trigger))
-		return NULL;
-	mt_session_trigger_deinit(&trigger);
-	return mt_error_no_memory();
-}
 
 struct mt_error *mt_session_see_python(struct mt_session *session,
 				       struct mt_session_process *process,
@@ -83,11 +71,13 @@ struct mt_error *mt_session_see_python(struct mt_session *session,
 	mt_array_each (trigger, &session->triggers)
 		is_new &= trigger->words != MT_WORDS_PYTHON;
 	if (is_new && !session->options->engine.live)
-		mt_try(add(session, mt_session_python_calls));
+		mt_try(mt_session_add_word(session, mt_session_python_calls, NULL));
 	mt_try(mt_session_set_evaluators(session, process, objfile));
 	if (!is_new || session->options->engine.live)
 		return NULL;
-	return add(session, end);
+	/* With a condition it is a runtime's to the engine, to which no child of vfork() comes: who
+	 * embeds Python in a debugger, as GDB does, traces its own. */
+	return mt_session_add_word(session, end, "1");
 }
 
 static struct mt_error *parse_text(const struct mt_session_process *process,

@@ -16,6 +16,7 @@
 #include "process/proc.h"
 #include "runtime/python.h"
 #include "session/languages/python.h"
+#include "session/languages/words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -108,18 +109,12 @@ static struct mt_error *add_trigger(struct mt_session *session, pid_t pid)
 {
 	/* By its address the engine tells it from the values that are recorded there. */
 	static const char location[] = MT_PYTHON_LOOP;
-	struct mt_session_trigger trigger = {
+	static const struct mt_session_trigger trigger = {
 	    .text = location, .option = "--python-calls", .words = MT_WORDS_PYTHON_EVALUATOR};
 	mt_auto(mt_str) struct mt_str condition = {0};
 
 	mt_try(append_condition(pid, &condition));
-	trigger.spec.location = strdup(trigger.text);
-	trigger.spec.condition = strdup(condition.text);
-	if (trigger.spec.location && trigger.spec.condition &&
-	    !mt_array_push(&session->triggers, trigger))
-		return NULL;
-	mt_session_trigger_deinit(&trigger);
-	return mt_error_no_memory();
+	return mt_session_add_word(session, trigger, condition.text);
 }
 
 static struct mt_error *set(struct mt_session *session, const struct mt_session_process *process,

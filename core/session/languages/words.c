@@ -6,6 +6,8 @@
 #include "session/languages/go.h"
 #include "session/languages/python.h"
 
+#include <string.h>
+
 struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec)
 {
 	const bool is_return = spec->words == MT_WORDS_MADE;
@@ -18,6 +20,18 @@ struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_s
 						     : is_return ? MT_VALUES_RESULT
 								 : MT_VALUES_ARGUMENTS,
 					   .spec = {.at_return = is_return}};
+}
+
+struct mt_error *mt_session_add_word(struct mt_session *session, struct mt_session_trigger trigger,
+				     const char *condition)
+{
+	trigger.spec.location = strdup(trigger.text);
+	trigger.spec.condition = condition ? strdup(condition) : NULL;
+	if (trigger.spec.location && (trigger.spec.condition || !condition) &&
+	    !mt_array_push(&session->triggers, trigger))
+		return NULL;
+	mt_session_trigger_deinit(&trigger);
+	return mt_error_no_memory();
 }
 
 bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile)

@@ -15,6 +15,10 @@ static inline bool mt_session_word_stops(enum mt_words words)
 }
 /* Of the function that SPEC names, but for where. */
 struct mt_session_trigger mt_session_word_trigger(const struct mt_session_word_spec *spec);
+/* TRIGGER is one of the session's from now on, at the function that is its text, and with a
+ * CONDITION (NULL: none).  Errors: NO_MEMORY. */
+struct mt_error *mt_session_add_word(struct mt_session *session, struct mt_session_trigger trigger,
+				     const char *condition);
 /* Whether a file, NULL if there is none, can have a function with these WORDS: those that nobody
  * asked for are in few. */
 bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile);
