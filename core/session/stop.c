@@ -392,10 +392,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	process->probes.count = 0;
 	process->loader = 0;
 	mt_session_forget_objects(process);
-	process->python_loop = 0;
-	process->has_python_ended = false;
-	process->has_evaluators = false;
-	process->is_python_deep = false;
+	mt_session_forget_interpreter(process);
 	mt_session_count_anew(session, thread);
 	mt_event_set_deinit(&thread->watched);
 	mt_try(mt_session_put_name(session, thread, true, news->time_ns));

@@ -10,6 +10,14 @@
 /* A record has room for 60,000, of which the arguments take some. */
 #define MOST_NOTE_BYTES 58000u
 
+void mt_session_forget_interpreter(struct mt_session_process *process)
+{
+	process->python_loop = 0;
+	process->has_python_ended = false;
+	process->has_evaluators = false;
+	process->is_python_deep = false;
+}
+
 /* Once a session.  VERSION 0: of before 3.11. */
 static void tell_unknown(struct mt_session *session, uint64_t version)
 {

@@ -7,6 +7,8 @@
 #include "session/state/state.h"
 
 /* python.c */
+/* The process runs another program. */
+void mt_session_forget_interpreter(struct mt_session_process *process);
 /* The interpreter whose loop has PC.  False: it is none, or of another version, which is said once.
  * Of *OUT `read` and `context` are the caller's. */
 bool mt_session_find_python(struct mt_session *session, const struct mt_session_process *process,
