@@ -3,20 +3,17 @@
 
 #include "births.h"
 #include "gdb.h"
+#include "imports.h"
 #include "inferior.h"
 #include "pristine.h"
 #include "process/proc.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/user.h>
@@ -28,7 +25,6 @@
 
 static struct {
 	bool is_placed; /* ours are in GDB's table */
-	bool has_wait;  /* waitpid(2) was there */
 	bool is_on;
 	bool is_sure;         /* so they are since the programs went on, and GDB reads by them */
 	bool has_text;        /* since then it has read some with patches in it */
@@ -402,126 +398,6 @@ static pid_t hear_wait(pid_t wanted, int *status, int options)
 	return lwp;
 }
 
-/* The tables of relocations of GDB's program. */
-struct tables {
-	const ElfW(Sym) * symbols;
-	const char *names;
-	const ElfW(Rela) * relocations[2];
-	size_t bytes[2];
-};
-
-static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
-{
-	struct tables tables = {0};
-
-	for (; dynamic->d_tag != DT_NULL; dynamic++) {
-		/* Other loaders than glibc's leave them as they are in the file. */
-		const uint64_t at = dynamic->d_un.d_ptr < info->dlpi_addr
-					? dynamic->d_un.d_ptr + info->dlpi_addr
-					: dynamic->d_un.d_ptr;
-		const void *table = (const void *)at; /* NOLINT(performance-no-int-to-ptr) */
-
-		switch (dynamic->d_tag) {
-		case DT_SYMTAB:
-			tables.symbols = table;
-			break;
-		case DT_STRTAB:
-			tables.names = table;
-			break;
-		case DT_JMPREL:
-			tables.relocations[0] = table;
-			break;
-		case DT_PLTRELSZ:
-			tables.bytes[0] = dynamic->d_un.d_val;
-			break;
-		case DT_RELA:
-			tables.relocations[1] = table;
-			break;
-		case DT_RELASZ:
-			tables.bytes[1] = dynamic->d_un.d_val;
-			break;
-		default:
-			break;
-		}
-	}
-	return tables;
-}
-
-/* The table may have been made read-only by the loader. */
-static void put(uint64_t at, void *function, bool is_fixed)
-{
-	const uint64_t page = at & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
-	void *start = (void *)page; /* NOLINT(performance-no-int-to-ptr) */
-	void **entry = (void **)at; /* NOLINT(performance-no-int-to-ptr) */
-	const size_t size = at + sizeof(*entry) - page;
-
-	if (is_fixed && mprotect(start, size, PROT_READ | PROT_WRITE))
-		return;
-	*entry = function;
-	if (is_fixed)
-		mprotect(start, size, PROT_READ);
-}
-
-static bool is_in(const struct dl_phdr_info *info, uint32_t type, uint64_t address)
-{
-	for (size_t i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == type &&
-		    address - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
-			info->dlpi_phdr[i].p_memsz)
-			return true;
-	return false;
-}
-
-static void place_in(const struct dl_phdr_info *info, const struct tables *tables)
-{
-	for (int i = 0; i < 2; i++) {
-		const ElfW(Rela) *one = tables->relocations[i];
-		const ElfW(Rela) *end = one ? one + tables->bytes[i] / sizeof(*one) : one;
-
-		for (; one < end; one++) {
-			const uint64_t type = ELF64_R_TYPE(one->r_info);
-			const char *name =
-			    tables->names + tables->symbols[ELF64_R_SYM(one->r_info)].st_name;
-			const uint64_t at = one->r_offset + info->dlpi_addr;
-			void *function = NULL;
-
-			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
-				continue;
-			if (strcmp(name, "pread64") == 0 || strcmp(name, "pread") == 0)
-				function = (void *)hear_read;
-			else if (strcmp(name, "pwrite64") == 0 || strcmp(name, "pwrite") == 0)
-				function = (void *)hear_write;
-			else if (strcmp(name, "ptrace") == 0)
-				function = (void *)hear_ptrace;
-			else if (strcmp(name, "close") == 0)
-				function = (void *)hear_close;
-			else if (strcmp(name, "waitpid") == 0)
-				function = (void *)hear_wait;
-			if (function)
-				put(at, function, is_in(info, PT_GNU_RELRO, at));
-			reads.has_wait |= function == (void *)hear_wait;
-		}
-	}
-}
-
-/* The first object is the program. */
-static int place(struct dl_phdr_info *info, size_t size, void *ignored)
-{
-	(void)size;
-	(void)ignored;
-	for (size_t i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		const uint64_t at = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-		const struct tables tables =
-		    tables_of(info, (const ElfW(Dyn) *)at); /* NOLINT(performance-no-int-to-ptr) */
-
-		if (tables.symbols && tables.names)
-			place_in(info, &tables);
-	}
-	return 1;
-}
-
 /* By a byte where a thread stands. */
 static bool is_heard(pid_t pid)
 {
@@ -538,12 +414,22 @@ static bool is_heard(pid_t pid)
 
 bool mt_reads_hear(void)
 {
+	static struct mt_import imports[] = {
+	    {.name = "waitpid", .function = (void *)hear_wait},
+	    {.name = "pread64", .function = (void *)hear_read},
+	    {.name = "pread", .function = (void *)hear_read},
+	    {.name = "pwrite64", .function = (void *)hear_write},
+	    {.name = "pwrite", .function = (void *)hear_write},
+	    {.name = "ptrace", .function = (void *)hear_ptrace},
+	    {.name = "close", .function = (void *)hear_close},
+	};
+
 	if (!reads.is_placed) {
 		reads.is_placed = true;
 		reads.thread = pthread_self();
-		dl_iterate_phdr(place, NULL);
+		mt_imports_replace(imports, sizeof(imports) / sizeof(imports[0]));
 	}
-	return reads.has_wait;
+	return imports[0].is_placed;
 }
 
 bool mt_reads_begin(pid_t pid)
