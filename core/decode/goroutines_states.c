@@ -3,6 +3,7 @@
  * why it waits, as Go's own reports of goroutines do, or that it could run.  That is known by who
  * called runtime.gopark(): of its own argument there are but numbers, other ones in each version.
  */
+#include "base/search.h"
 #include "decode/goroutines_private.h"
 #include "trace/goroutines.h"
 #include "trace/sink_ops.h"
@@ -341,18 +342,9 @@ static struct wakes wakes_of(const struct mt_goroutine_wake *items, size_t count
 			     const struct mt_goroutine *one, bool by_waker)
 {
 	struct wakes found = {items, items + count};
-	size_t low = 0, high = count;
 
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-		const struct mt_goroutine_wake *wake = &items[middle];
-
-		if (compare_goroutines(by_waker ? wake->waker : wake->woken, one) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	found.next += low;
+	found.next += mt_partition_point(
+	    i, 0, count, compare_goroutines(by_waker ? items[i].waker : items[i].woken, one) < 0);
 	for (found.end = found.next; found.end < items + count; found.end++)
 		if ((by_waker ? found.end->waker : found.end->woken) != one)
 			break;

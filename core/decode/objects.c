@@ -3,6 +3,7 @@
  * have been there since the moment before, and where it was missed it may have been there until
  * then.  Of two that may have been at the same place the later one counts: it is there when a
  * snapshot is taken. */
+#include "base/search.h"
 #include "decode/processes_private.h"
 
 #include "perf/recording_writer.h"
@@ -11,18 +12,11 @@
 
 static struct mt_process_object *object_of(struct mt_process *process, uint64_t number)
 {
-	size_t low = process->first_object, high = process->objects.count;
+	const size_t at = mt_partition_point(i, process->first_object, process->objects.count,
+					     process->objects.items[i].number < number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->objects.items[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < process->objects.count && process->objects.items[low].number == number
-		   ? &process->objects.items[low]
+	return at < process->objects.count && process->objects.items[at].number == number
+		   ? &process->objects.items[at]
 		   : NULL;
 }
 

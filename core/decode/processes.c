@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/search.h"
 #include "decode/processes_private.h"
 
 #include "decode/kernel_code.h"
@@ -431,17 +432,10 @@ void mt_processes_destroy(struct mt_processes *processes)
 
 struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t time_ns)
 {
-	size_t low = 1, high = process->epochs.count;
+	const size_t behind = mt_partition_point(i, 1, process->epochs.count,
+						 process->epochs.items[i]->begin_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->epochs.items[middle]->begin_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return process->epochs.items[low - 1];
+	return process->epochs.items[behind - 1];
 }
 
 struct mt_space_pool *mt_processes_pool(const struct mt_processes *processes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "decode/pt_feed.h"
+#include "base/search.h"
 
 #include <emmintrin.h>
 #include <stdalign.h>
@@ -18,18 +19,11 @@ struct mt_pt_batch {
  * and what they have run while the CPU was idle is of the thread that comes next, at its time. */
 static struct mt_cpu_switch runs_on_cpu(const struct mt_cpu_timeline *timeline, uint64_t time_ns)
 {
-	size_t low = 0, high = timeline ? timeline->switches.count : 0;
-	size_t count = high;
+	const size_t count = timeline ? timeline->switches.count : 0;
+	const size_t behind =
+	    mt_partition_point(i, 0, count, timeline->switches.items[i].time_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (timeline->switches.items[middle].time_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low; low && i <= count; i++)
+	for (size_t i = behind; behind && i <= count; i++)
 		if (timeline->switches.items[i - 1].tid > 0)
 			return timeline->switches.items[i - 1];
 	return (struct mt_cpu_switch){.time_ns = time_ns};

@@ -6,6 +6,7 @@
  * A thread that does not run is not sampled: the stack ends where it left the CPU to wait, if that
  * was recorded (one that was preempted comes back with the same stack), and where no sample follows
  * for much longer than they lie apart, with the sample's own share of the time. */
+#include "base/search.h"
 #include "decode/private.h"
 #include "decode/sample_frames.h"
 
@@ -221,19 +222,13 @@ static uint64_t departure_from(const struct sampled_thread *it, uint64_t time_ns
 {
 	const records *departures = it->departures;
 	const int32_t tid = it->thread->tid;
-	size_t low = 0, high = departures->count;
+	const size_t at = mt_partition_point(
+	    i, 0, departures->count,
+	    departures->items[i]->tid < tid ||
+		(departures->items[i]->tid == tid && departures->items[i]->time_ns < time_ns));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct mt_sideband *record = departures->items[middle];
-
-		if (record->tid < tid || (record->tid == tid && record->time_ns < time_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < departures->count && departures->items[low]->tid == tid
-		   ? departures->items[low]->time_ns
+	return at < departures->count && departures->items[at]->tid == tid
+		   ? departures->items[at]->time_ns
 		   : UINT64_MAX;
 }
 

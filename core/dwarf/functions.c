@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions of a unit by their addresses: libdw looks at one DIE after the other. */
+#include "base/search.h"
 #include "dwarf/units.h"
 
 #include <dwarf.h>
@@ -93,24 +94,15 @@ static struct mt_unit_functions *build(struct mt_unit *unit)
 
 bool mt_dwarf_function_at(struct mt_unit *unit, uint64_t address, Dwarf_Die *out)
 {
-	size_t low = 0, high;
-
 	if (!unit->functions)
 		unit->functions = build(unit);
 	if (!unit->functions)
 		return false;
-	high = unit->functions->ranges.count;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (unit->functions->ranges.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= unit->functions->ranges.items[low - 1].end)
+	const size_t behind = mt_partition_point(i, 0, unit->functions->ranges.count,
+						 unit->functions->ranges.items[i].start <= address);
+	if (!behind || address >= unit->functions->ranges.items[behind - 1].end)
 		return false;
-	*out = unit->functions->ranges.items[low - 1].die;
+	*out = unit->functions->ranges.items[behind - 1].die;
 	return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/inlines.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,17 +130,8 @@ static void look_up(struct mt_objfile *objfile, const struct mt_inlines *inlines
 		    struct mt_inline_span *out)
 {
 	const struct mt_inline_interval *items = inlines->spans.items;
-	size_t low = 0, high = inlines->spans.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (inlines->spans.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t behind = low;
+	const size_t behind = mt_partition_point(i, 0, inlines->spans.count,
+						 inlines->spans.items[i].start <= address);
 
 	if (!behind || address >= items[behind - 1].end) {
 		narrow(out, behind ? items[behind - 1].end : 0,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From addresses to lines and back. */
+#include "base/search.h"
 #include "dwarf/go_lines.h"
 #include "dwarf/units.h"
 
@@ -37,18 +38,10 @@ static void read_rows(struct mt_objfile *objfile, struct mt_unit *unit)
 /* How many rows begin at or below an address. */
 static size_t search_rows(const struct mt_unit *unit, uint64_t address)
 {
-	size_t low = 0, high = unit->row_count;
+	Dwarf_Addr start;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		Dwarf_Addr start;
-
-		if (dwarf_lineaddr(unit->rows[middle], &start) == 0 && start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, unit->row_count,
+				  dwarf_lineaddr(unit->rows[i], &start) == 0 && start <= address);
 }
 
 static bool describe(struct mt_objfile *objfile, struct mt_unit *unit, Dwarf_Line *line,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "dwarf/units.h"
+#include "base/search.h"
 
 #include "elf/section.h"
 
@@ -252,17 +253,7 @@ bool mt_objfile_is_rust(struct mt_objfile *objfile)
 
 size_t mt_dwarf_search(const struct mt_dwarf *dwarf, uint64_t address)
 {
-	size_t low = 0, high = dwarf->range_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (dwarf->ranges[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, dwarf->range_count, dwarf->ranges[i].start <= address);
 }
 
 struct mt_unit *mt_dwarf_unit_at(const struct mt_dwarf *dwarf, uint64_t address)

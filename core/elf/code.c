@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/search.h"
 #include "elf/symbols.h"
 
 #include "elf/section.h"
@@ -73,15 +74,8 @@ int mt_code_read(const struct mt_objfile *objfile, struct mt_code *out)
 
 const struct mt_code_range *mt_code_at(const struct mt_code *code, uint64_t address)
 {
-	size_t low = 0, high = code->count;
+	const size_t behind =
+	    mt_partition_point(i, 0, code->count, code->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < code->items[low - 1].end ? &code->items[low - 1] : NULL;
+	return behind && address < code->items[behind - 1].end ? &code->items[behind - 1] : NULL;
 }

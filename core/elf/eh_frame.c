@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "elf/eh_frame.h"
+#include "base/search.h"
 
 #include "elf/eh_reader.h"
 #include "elf/section.h"
@@ -266,17 +267,10 @@ int mt_eh_frame_read(Elf *elf, struct mt_fdes *out)
 
 const struct mt_fde *mt_fdes_find(const struct mt_fdes *fdes, uint64_t address)
 {
-	size_t low = 0, high = fdes->count;
+	const size_t behind =
+	    mt_partition_point(i, 0, fdes->count, fdes->items[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (fdes->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < fdes->items[low - 1].end ? &fdes->items[low - 1] : NULL;
+	return behind && address < fdes->items[behind - 1].end ? &fdes->items[behind - 1] : NULL;
 }
 
 bool mt_code_returns_from_signal(const uint8_t *code, size_t size)

@@ -4,6 +4,7 @@
 #include "elf/go_table.h"
 
 #include "base/cursor.h"
+#include "base/search.h"
 #include "elf/objfile_private.h"
 #include "elf/references.h"
 #include "elf/section.h"
@@ -221,20 +222,12 @@ bool mt_go_function_at(const struct mt_go_table *table, size_t index, struct mt_
 
 size_t mt_go_function_of(const struct mt_go_table *table, uint64_t address)
 {
-	size_t low = 0, high = table->count;
+	const size_t behind = mt_partition_point(i, 0, table->count, start_of(table, i) <= address);
 	struct mt_go_function found;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (start_of(table, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && mt_go_function_at(table, low - 1, &found) && address >= found.start &&
+	return behind && mt_go_function_at(table, behind - 1, &found) && address >= found.start &&
 		       address < found.end
-		   ? low - 1
+		   ? behind - 1
 		   : table->count;
 }
 

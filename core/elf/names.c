@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names of symbols for people, and the way back from what people type. */
+#include "base/search.h"
 #include "elf/symbols.h"
 
 #include "elf/demangle.h"
@@ -97,18 +98,11 @@ void mt_objfile_find_name(struct mt_objfile *objfile, const char *name,
 bool mt_objfile_is_ifunc(struct mt_objfile *objfile, uint64_t address, const char *name)
 {
 	const struct mt_symbol_index *index = mt_symbol_index(objfile);
-	size_t low = 0, high = index ? index->all.count : 0;
+	const size_t count = index ? index->all.count : 0;
+	size_t at = mt_partition_point(i, 0, count, index->all.items[i].start < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->all.items[middle].start < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; index && low < index->all.count && index->all.items[low].start == address; low++)
-		if (index->all.items[low].is_ifunc && strcmp(index->all.items[low].name, name) == 0)
+	for (; at < count && index->all.items[at].start == address; at++)
+		if (index->all.items[at].is_ifunc && strcmp(index->all.items[at].name, name) == 0)
 			return true;
 	return false;
 }

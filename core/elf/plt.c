@@ -2,6 +2,7 @@
 /* PLT stubs have no symbols.  A stub jumps through a slot of the GOT, and the relocation of that
  * slot names the function; a lazy stub of IBT code pushes its index in .rela.plt instead (System V
  * ABI x86-64, sections 5.2 and 13.2). */
+#include "base/search.h"
 #include "elf/symbols.h"
 
 #include "elf/section.h"
@@ -47,18 +48,11 @@ static int add_slot(struct mt_objfile *objfile, const GElf_Rela *relocation, con
 		/* A name at an address among the symbols, which are sorted with the best name
 		 * first. */
 		uint64_t address = (uint64_t)relocation->r_addend;
-		size_t low = 0, high = known->count;
+		const size_t at =
+		    mt_partition_point(i, 0, known->count, known->items[i].start < address);
 
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (known->items[middle].start < address)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		name = low < known->count && known->items[low].start == address
-			   ? known->items[low].name
+		name = at < known->count && known->items[at].start == address
+			   ? known->items[at].name
 			   : NULL;
 		if (!name)
 			name = mt_arena_format(&objfile->arena, "*ABS*+0x%llx",

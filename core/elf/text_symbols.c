@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "elf/text_symbols.h"
+#include "base/search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -262,17 +263,7 @@ void mt_text_symbols_deinit(struct mt_text_symbols *symbols)
 
 size_t mt_text_symbols_search(const struct mt_text_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, symbols->count, symbols->items[i].start <= address);
 }
 
 bool mt_text_symbols_source_at(const struct mt_text_symbols *symbols, uint64_t address,
@@ -284,18 +275,11 @@ bool mt_text_symbols_source_at(const struct mt_text_symbols *symbols, uint64_t a
 	if (!symbol || address >= symbol->end || !symbol->line_count)
 		return false;
 	const struct mt_text_line *lines = symbols->lines.items + symbol->first_line;
-	size_t low = 0, high = symbol->line_count;
+	const size_t next =
+	    mt_partition_point(i, 0, symbol->line_count, lines[i].offset <= address - symbol->base);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lines[middle].offset <= address - symbol->base)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!next)
 		return false;
-	*out = (struct mt_source){.file = lines[low - 1].file, .line = lines[low - 1].line};
+	*out = (struct mt_source){.file = lines[next - 1].file, .line = lines[next - 1].line};
 	return true;
 }

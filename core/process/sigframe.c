@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "process/sigframe.h"
+#include "base/search.h"
 
 #include <string.h>
 
@@ -32,19 +33,11 @@ int mt_stacks_add(struct mt_stacks *stacks, const struct mt_map *map)
 /* Where the search on the stack at SP ends; SP itself: no stack is there. */
 static uint64_t end_of_stack(const struct mt_stacks *stacks, uint64_t sp)
 {
-	size_t low = 0, high = stacks->count;
+	const size_t at = mt_partition_point(i, 0, stacks->count, stacks->items[i].end <= sp);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stacks->items[middle].end <= sp)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == stacks->count || stacks->items[low].start > sp)
+	if (at == stacks->count || stacks->items[at].start > sp)
 		return sp;
-	const struct mt_stack_range *range = &stacks->items[low];
+	const struct mt_stack_range *range = &stacks->items[at];
 	bool is_large = range->end - range->start > MOST_STACK && range->end - sp > PART;
 	return is_large ? sp + PART : range->end;
 }

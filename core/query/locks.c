@@ -2,6 +2,7 @@
 #include "query/locks.h"
 
 #include "base/arena.h"
+#include "base/search.h"
 #include "output/thread_table.h"
 #include "trace/sink_ops.h"
 
@@ -120,17 +121,8 @@ static int by_begin(const void *a, const void *b)
 /* The number of those that began until then. */
 static size_t begun_by(const struct mt_lock_search *search, uint64_t time_ns)
 {
-	size_t low = 0, high = search->waits.count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (search->waits.items[middle].wait->begin_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, search->waits.count,
+				  search->waits.items[i].wait->begin_ns <= time_ns);
 }
 
 /* Another thread's wait that was under way at TIME_NS, before the INDEX-th; *INDEX is its. */

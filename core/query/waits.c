@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "query/waits.h"
+#include "base/search.h"
 
 #include "query/locks.h"
 
@@ -80,17 +81,7 @@ static int by_length(const void *a, const void *b)
 /* The first of COUNT that did not end before. */
 static size_t first_from(const struct mt_wait *items, size_t count, uint64_t begin_ns)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (items[middle].end_ns < begin_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, count, items[i].end_ns < begin_ns);
 }
 
 size_t mt_waits_within(const struct mt_waits *waits, uint64_t begin_ns, uint64_t end_ns,

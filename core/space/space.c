@@ -3,6 +3,7 @@
 #include "space/private.h"
 
 #include "base/array.h"
+#include "base/search.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,17 +31,7 @@ void mt_space_destroy(struct mt_space *space)
 
 size_t mt_space_search(const struct mt_space *space, uint64_t address)
 {
-	size_t low = 0, high = space->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (space->entries[middle].mapping.start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, space->count, space->entries[i].mapping.start <= address);
 }
 
 struct mt_space_entry *mt_space_entry_at(const struct mt_space *space, uint64_t address)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Symbols of data and code as the linker has them: for what has no DWARF, and for the <name+4>
  * behind pointers. */
+#include "base/search.h"
 #include "elf/demangle.h"
 #include "elf/section.h"
 #include "types/scope.h"
@@ -111,17 +112,8 @@ static bool holds(const struct mt_msymbol *symbol, uint64_t address)
 static const struct mt_msymbol *nearest(struct mt_module *module, uint64_t address)
 {
 	const struct mt_msymbols *symbols = mt_module_msymbols(module);
-	size_t low = 0, high = symbols->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symbols->items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	size_t behind = low;
+	const size_t behind =
+	    mt_partition_point(i, 0, symbols->count, symbols->items[i].address <= address);
 	const struct mt_msymbol *best = NULL;
 
 	for (size_t i = behind; i-- > 0;) {

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Lines of a view as text, of the width of a window. */
+#include "base/search.h"
 #include "base/utf8.h"
 #include "view/private.h"
 
 static const struct segment *segment_of(const struct mt_view *view, size_t line)
 {
-	size_t low = 0, high = view->segments.count;
+	const size_t behind =
+	    mt_partition_point(i, 0, view->segments.count, view->segments.items[i].first <= line);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (view->segments.items[middle].first <= line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &view->segments.items[low - 1] : NULL;
+	return behind ? &view->segments.items[behind - 1] : NULL;
 }
 
 /* Lines are in the recording's order: the segment's zero may be another's than the last one's. */
