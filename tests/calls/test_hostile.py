@@ -2,7 +2,9 @@
 """Programs that do to their recorder what they can: mtdb and GDB come to an end of their own, in
 bounded memory, whatever becomes of the program."""
 import os
+import pathlib
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -116,6 +118,22 @@ def test_nobody_can_be_borrowed(mtdb, compile, tmp_path):
         finally:
             os.killpg(process.pid, signal.SIGKILL)
     assert done.returncode == 1 and "changes memory that is not its own" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("way", ["blank", "directories", "text"])
+def test_made_up_remains(mtdb, compile, tmp_path, way):
+    """What looks as if a killed tracer had left it is searched within bounds, and not filled."""
+    program = compile("calls_left_fakes.c", "-O1")
+    with subprocess.Popen([program, way], stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            status, said = run_bounded([mtdb, "attach", "-e", "calls", "--for=50ms", "--size", "64k", "--modules",
+                                        "calls_left_fakes", "-o", tmp_path / "x.json", "-p", str(process.pid)])
+            memory = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        finally:
+            process.kill()
+    assert status == 0, said
+    assert int(re.search(r"RssShmem:\s+(\d+)", memory)[1]) < 64 << 10, memory
 
 
 def seeds():

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Texts without the jumps into what a killed tracer left. */
+/* What a killed tracer left, and what only looks like it; texts without the jumps into it. */
 #include "unit.h"
 
+#include "engine/calls/memory/left.h"
 #include "engine/calls/private.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT 0x400000u
 #define SIZE 256u
@@ -105,12 +107,118 @@ static void test_what_is_not_ours(void **state)
 	mt_calls_left_destroy(left);
 }
 
+/* A process whose mappings have the names of ours, and the sizes of nobody's. */
+#define CODE        0x100000000000u
+#define CODE_BYTES  (1ull << 45)
+#define ALIVE       0x200000000000u
+#define DIRECTORIES 60000u
+#define MOST_READS  1000000u
+
+struct fakes {
+	struct mt_target base;
+	struct mt_calls_directory directory;
+	size_t directories, reads;
+};
+
+static size_t read_fake(struct mt_target *base, pid_t pid, uint64_t address, void *buffer,
+			size_t size)
+{
+	struct fakes *fakes = (struct fakes *)base;
+	const uint64_t at = (address - ALIVE) % (2 * MT_CALLS_ALIVE_BYTES);
+
+	(void)pid;
+	/* Else it is hours before it fails. */
+	if (++fakes->reads > MOST_READS)
+		return 0;
+	memset(buffer, 0, size);
+	if (address >= ALIVE && at + size <= sizeof(fakes->directory))
+		memcpy(buffer, (const char *)&fakes->directory + at, size);
+	return size;
+}
+
+static struct mt_error *
+each_fake(struct mt_target *base, pid_t pid,
+	  struct mt_error *(*found)(void *context, const struct mt_map *map), void *context)
+{
+	const struct fakes *fakes = (const struct fakes *)base;
+	struct mt_map map = {.start = CODE,
+			     .end = CODE + CODE_BYTES,
+			     .readable = true,
+			     .executable = true,
+			     .path = ""};
+	struct mt_error *error = found(context, &map);
+
+	(void)pid;
+	for (size_t i = 0; i < fakes->directories && !error; i++) {
+		map.start = ALIVE + i * 2 * MT_CALLS_ALIVE_BYTES;
+		map.end = map.start + MT_CALLS_ALIVE_BYTES;
+		map.inode = 1;
+		map.path = "/memfd:" MT_CALLS_ALIVE_NAME " (deleted)";
+		error = found(context, &map);
+	}
+	return error;
+}
+
+static struct fakes *make_fakes(size_t directories, uint32_t items)
+{
+	static const struct mt_target_ops fake_ops = {.read = read_fake, .each_map = each_fake};
+	struct fakes *fakes = calloc(1, sizeof(*fakes));
+	struct mt_calls_directory *directory = &fakes->directory;
+
+	assert_non_null(fakes);
+	fakes->base.ops = &fake_ops;
+	fakes->directories = directories;
+	strcpy(directory->magic, MT_CALLS_DIRECTORY_MAGIC);
+	memset(directory->mark, 1, sizeof(directory->mark));
+	directory->pid = (uint32_t)getpid();
+	directory->count = items;
+	for (uint32_t i = 0; i < items; i++)
+		directory->items[i] =
+		    (struct mt_calls_listed){.start = CODE + i * 4096u, .end = CODE + CODE_BYTES};
+	return fakes;
+}
+
+static void find_fakes(struct fakes *fakes)
+{
+	struct mt_calls_engine *engine = calloc(1, sizeof(*engine));
+	struct mt_calls_space *space = calloc(1, sizeof(*space));
+	struct mt_calls_left *left = NULL;
+
+	assert_non_null(engine);
+	assert_non_null(space);
+	engine->target = &fakes->base;
+	space->pid = getpid();
+	assert_no_error(mt_calls_left_find(engine, space, &left));
+	assert_true(fakes->reads < MOST_READS);
+	assert_non_null(left);
+	assert_false(left->is_whole);
+	mt_calls_left_destroy(left);
+	free(space);
+	free(engine);
+	free(fakes);
+}
+
+/* Listed, and not marked yet: blank pages prove it. */
+static void test_more_blank_memory_than_anybody_has(void **state)
+{
+	(void)state;
+	find_fakes(make_fakes(1, 1));
+}
+
+static void test_more_directories_than_anybody_has(void **state)
+{
+	(void)state;
+	find_fakes(make_fakes(DIRECTORIES, MT_CALLS_DIRECTORY_ITEMS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_all_go),
 	    cmocka_unit_test(test_one_that_looks_like_two),
 	    cmocka_unit_test(test_what_is_not_ours),
+	    cmocka_unit_test(test_more_blank_memory_than_anybody_has),
+	    cmocka_unit_test(test_more_directories_than_anybody_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

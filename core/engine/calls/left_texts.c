@@ -5,46 +5,71 @@
 #include "engine/calls/private.h"
 
 #include "process/inject.h"
+#include "process/proc.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define CHUNK       (64u << 10)
+#define PAGE        4096u
 #define JUMP        0xe9
 #define SHORT_JUMP  0xeb
 #define INT3        0xcc
 #define JUMP_BYTES  MT_PATCH_JUMP_BYTES
 #define SHORT_BYTES MT_PATCH_SHORT_BYTES
 #define SHORT_REACH 127
+/* Of a text, which is read as a whole to be cleaned, and of all that are searched. */
+#define MOST_TEXT_BYTES (512ull << 20)
+#define MOST_BYTES      (16ull << 30)
 
 struct looking {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	struct mt_calls_left *left;
+	int pagemap;    /* -1: it cannot be had */
+	uint64_t bytes; /* of texts that were looked at */
 };
 
-/* Whether what looks like a jump in a text leads to what is left. */
-static bool leads_there(const struct looking *looking, uint64_t start, uint64_t end)
+struct search {
+	const struct looking *looking;
+	uint64_t end; /* of the text */
+	bool found;
+};
+
+/* With the end of a jump that reaches into the next one. */
+static bool see_page(void *context, uint64_t page)
 {
+	struct search *search = context;
+	const struct looking *looking = search->looking;
 	struct mt_target *target = looking->engine->target;
-	uint8_t bytes[CHUNK];
-	size_t size;
+	uint8_t bytes[PAGE + JUMP_BYTES - 1];
+	const uint64_t rest = search->end - page;
+	const size_t size = target->ops->read(target, looking->space->pid, page, bytes,
+					      rest < sizeof(bytes) ? rest : sizeof(bytes));
 
-	for (uint64_t at = start; at < end; at += size - (JUMP_BYTES - 1)) {
-		uint64_t rest = end - at;
+	search->found = mt_calls_left_next_jump(looking->left, page, bytes, size, 0) < size;
+	return !search->found;
+}
 
-		size = target->ops->read(target, looking->space->pid, at, bytes,
-					 rest < CHUNK ? rest : CHUNK);
-		if (mt_calls_left_next_jump(looking->left, at, bytes, size, 0) < size)
-			return true;
-		if (size < JUMP_BYTES || size == rest)
-			break;
-	}
-	return false;
+/* Whether what looks like a jump in a text leads to what is left.  Only in pages that somebody
+ * wrote is one that is not the file's; others are not touched, since memory comes to be where a
+ * file has none.  False, and not whole: it is not known. */
+static bool leads_there(struct looking *looking, uint64_t start, uint64_t end)
+{
+	struct search search = {.looking = looking, .end = end};
+	const bool is_too_large =
+	    end - start > MOST_TEXT_BYTES || end - start > MOST_BYTES - looking->bytes;
+
+	looking->bytes += is_too_large ? 0 : end - start;
+	if (is_too_large ||
+	    (!mt_proc_each_written(looking->pagemap, start, end, see_page, &search) &&
+	     !search.found))
+		looking->left->is_whole = false;
+	return search.found;
 }
 
 static struct mt_error *see_text(void *context, const struct mt_map *map)
 {
-	const struct looking *looking = context;
+	struct looking *looking = context;
 	struct mt_calls_left *left = looking->left;
 	const struct mt_calls_place *place = mt_calls_place_at(looking->space, map->start);
 	struct mt_calls_left_text text = {.start = map->start, .end = map->end};
@@ -67,9 +92,12 @@ struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space, struct mt_calls_left *left,
 					 struct mt_calls_swap *swap)
 {
-	struct looking looking = {engine, space, left};
+	struct looking looking = {engine, space, left, mt_proc_open_pagemap(space->pid), 0};
+	struct mt_error *error = mt_target_each_map(engine->target, space->pid, see_text, &looking);
 
-	mt_try(mt_target_each_map(engine->target, space->pid, see_text, &looking));
+	if (looking.pagemap >= 0)
+		close(looking.pagemap);
+	mt_try(error);
 	mt_array_each (text, &left->texts)
 		if (mt_calls_swap_add(swap, text->start, text->end, text->path))
 			return mt_error_no_memory();
@@ -115,14 +143,16 @@ struct mt_error *mt_calls_left_fill(const struct mt_calls_engine *engine,
 bool mt_calls_left_is_unreached(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				struct mt_calls_left *left, const struct mt_calls_swap *swap)
 {
-	const struct looking looking = {engine, space, left};
+	struct looking looking = {engine, space, left, mt_proc_open_pagemap(space->pid), 0};
+	bool is_reached = false;
 
 	/* One that was unloaded meanwhile leads nowhere. */
 	mt_array_each (text, &left->texts)
-		if (!mt_calls_swap_is_exchanged(swap, text->start) &&
-		    leads_there(&looking, text->start, text->end))
-			return false;
-	return left->is_whole;
+		is_reached |= !mt_calls_swap_is_exchanged(swap, text->start) &&
+			      leads_there(&looking, text->start, text->end);
+	if (looking.pagemap >= 0)
+		close(looking.pagemap);
+	return !is_reached && left->is_whole;
 }
 
 /* At a jump of the other's: it may be the second of two, and then nothing else stands there. */
@@ -146,7 +176,7 @@ static bool follow(void *context, struct user_regs_struct *registers)
 struct mt_error *mt_calls_left_follow(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      struct mt_calls_left *left)
 {
-	struct looking looking = {engine, space, left};
+	struct looking looking = {engine, space, left, -1, 0};
 	bool is_whole;
 
 	return mt_calls_move_all(engine, space, follow, &looking, &is_whole);

@@ -25,6 +25,11 @@
 #define MEMFD        "/memfd:"
 /* Of code without a file. */
 #define MOST_SEARCHED (1ull << 20)
+/* What a search may cost, or the program has made it up: a unit is a look at a mapping, a range, or
+ * 16 bytes. */
+#define MOST_COST       (1ull << 25)
+#define PAGE_COST       (PAGE / 16)
+#define DESCRIPTOR_COST 2048u
 
 static const uint8_t zeros[PAGE];
 
@@ -34,6 +39,7 @@ struct finding {
 	struct mt_calls_left *left;
 	MT_ARRAY(struct mt_map) maps; /* by address; paths are their own */
 	bool has_rings, has_directory;
+	uint64_t cost; /* until now */
 };
 
 static bool is_called(const char *path, const char *name)
@@ -55,10 +61,22 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return mt_error_no_memory();
 }
 
+/* False: it is not looked at, so there may be more than is found. */
+static bool is_worth(struct finding *finding, uint64_t cost)
+{
+	finding->cost += cost;
+	if (finding->cost <= MOST_COST)
+		return true;
+	finding->left->is_whole = false;
+	return false;
+}
+
 static int add(struct finding *finding, enum mt_calls_left_kind kind, uint64_t start, uint64_t end)
 {
 	const struct mt_calls_left_range range = {.kind = kind, .start = start, .end = end};
 
+	if (!is_worth(finding, finding->left->ranges.count))
+		return 0;
 	mt_array_each (one, &finding->left->ranges)
 		if (one->start == start)
 			return 0;
@@ -73,8 +91,10 @@ static bool read_all(const struct finding *finding, uint64_t address, void *buff
 }
 
 /* All of [start, end) is code that cannot be written to. */
-static bool is_code(const struct finding *finding, uint64_t start, uint64_t end)
+static bool is_code(struct finding *finding, uint64_t start, uint64_t end)
 {
+	if (!is_worth(finding, finding->maps.count))
+		return false;
 	mt_array_each (map, &finding->maps) {
 		if (map->end <= start || !map->executable || map->writable)
 			continue;
@@ -88,20 +108,20 @@ static bool is_code(const struct finding *finding, uint64_t start, uint64_t end)
 }
 
 /* It was about to be marked. */
-static bool is_blank(const struct finding *finding, const struct mt_calls_listed *listed)
+static bool is_blank(struct finding *finding, const struct mt_calls_listed *listed)
 {
 	uint8_t page[PAGE];
 
 	if (!is_code(finding, listed->start, listed->end))
 		return false;
 	for (uint64_t at = listed->start; at < listed->end; at += sizeof(page))
-		if (!read_all(finding, at, page, sizeof(page)) ||
+		if (!is_worth(finding, PAGE_COST) || !read_all(finding, at, page, sizeof(page)) ||
 		    memcmp(page, zeros, sizeof(page)) != 0)
 			return false;
 	return true;
 }
 
-static bool has_mark(const struct finding *finding, const struct mt_calls_directory *directory,
+static bool has_mark(struct finding *finding, const struct mt_calls_directory *directory,
 		     const struct mt_calls_listed *listed)
 {
 	uint8_t mark[MT_CALLS_MARK_BYTES];
@@ -113,10 +133,12 @@ static bool has_mark(const struct finding *finding, const struct mt_calls_direct
 
 /* The loader maps a file's parts side by side; a copy of a text has none beside it, but for other
  * copies. */
-static bool is_copy(const struct finding *finding, const struct mt_calls_listed *listed)
+static bool is_copy(struct finding *finding, const struct mt_calls_listed *listed)
 {
 	bool found = false, is_alone = true;
 
+	if (!is_worth(finding, finding->maps.count))
+		return false;
 	mt_array_each (map, &finding->maps) {
 		if (map->inode != listed->inode)
 			continue;
@@ -169,6 +191,7 @@ static struct mt_error *read_directory(struct finding *finding, const struct mt_
 	}
 	int failed = 0;
 	if (map->writable || map->end - map->start != MT_CALLS_ALIVE_BYTES ||
+	    !is_worth(finding, sizeof(*directory) / 16) ||
 	    !read_all(finding, map->start, directory, sizeof(*directory)) ||
 	    memcmp(directory->magic, MT_CALLS_DIRECTORY_MAGIC, sizeof(directory->magic)) != 0) {
 		left->is_whole = false;
@@ -208,7 +231,7 @@ static int add_inject_pages(struct finding *finding, const struct mt_map *map)
 	    map->end - map->start > MOST_SEARCHED)
 		return 0;
 	for (uint64_t at = map->start; at < map->end; at += PAGE)
-		if (at != finding->space->inject_code &&
+		if (at != finding->space->inject_code && is_worth(finding, PAGE_COST) &&
 		    read_all(finding, at, page, sizeof(page)) && is_inject_page(map, at, page))
 			failed |= add(finding, MT_CALLS_LEFT_CODE, at, at + PAGE);
 	return failed;
@@ -231,8 +254,10 @@ static struct mt_error *see_ours(struct finding *finding, const struct mt_map *m
 	return failed ? mt_error_no_memory() : NULL;
 }
 
-static bool is_mapped_code(const struct finding *finding, const char *path)
+static bool is_mapped_code(struct finding *finding, const char *path)
 {
+	if (!is_worth(finding, finding->maps.count))
+		return false;
 	mt_array_each (map, &finding->maps)
 		if (map->executable && strcmp(map->path, path) == 0)
 			return true;
@@ -252,7 +277,7 @@ static struct mt_error *find_descriptors(struct finding *finding)
 		char file[PATH_MAX] = "";
 		int fd = atoi(entry->d_name);
 
-		if (entry->d_name[0] != '.' &&
+		if (entry->d_name[0] != '.' && is_worth(finding, DESCRIPTOR_COST) &&
 		    mt_calls_left_is_descriptor(finding->space->pid, fd, file) &&
 		    (is_called(file, "") || is_mapped_code(finding, file)))
 			failed |= mt_array_push(&left->descriptors, fd);
