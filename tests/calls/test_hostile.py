@@ -6,6 +6,7 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -134,6 +135,20 @@ def test_made_up_remains(mtdb, compile, tmp_path, way):
             process.kill()
     assert status == 0, said
     assert int(re.search(r"RssShmem:\s+(\d+)", memory)[1]) < 64 << 10, memory
+
+
+def test_a_fifo_under_a_librarys_name(mtdb, compile, root, tmp_path):
+    """Only root reads a file that has no name any more."""
+    library = compile("calls_part.c", "-O1", "-shared", "-fPIC", output="calls_part.so")
+    mine = shutil.copy(library, tmp_path / "part.so")
+    with subprocess.Popen([compile("calls_fifo.c", "-O1"), mine], stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            status, said = run_bounded([mtdb, "attach", "-e", "calls", "--modules", "calls_fifo", "--trigger", "part",
+                                        "--for=50ms", "--size", "64k", "-o", tmp_path / "x.json", "-p", str(process.pid)])
+        finally:
+            process.kill()
+    assert status == 0, said
 
 
 def seeds():

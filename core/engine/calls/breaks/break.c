@@ -45,7 +45,8 @@ static struct mt_error *read_file(void *context, const struct mt_map *map)
 
 	if (file->address < map->start || file->address >= map->end || map->path[0] != '/')
 		return NULL;
-	int fd = open(map->path, O_RDONLY | O_CLOEXEC);
+	/* Not blocking: a FIFO may have the name of a file that has none any more. */
+	int fd = open(map->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
 	size = pread(fd, file->bytes, MT_INSN_MAX_BYTES,
