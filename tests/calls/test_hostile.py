@@ -137,6 +137,20 @@ def test_made_up_remains(mtdb, compile, tmp_path, way):
     assert int(re.search(r"RssShmem:\s+(\d+)", memory)[1]) < 64 << 10, memory
 
 
+def test_a_mapping_larger_than_its_file(mtdb, compile, tmp_path):
+    """It is not recorded, and everything else is."""
+    library = compile("calls_unloads_part.c", "-O1", "-shared", "-fPIC", output="calls_unloads_part.so")
+    with subprocess.Popen([compile("calls_oversized.c", "-O1"), library], stdout=subprocess.PIPE) as process:
+        try:
+            process.stdout.readline()
+            status, said = run_bounded([mtdb, "attach", "-e", "calls", "--modules", "calls_*", "--for=50ms", "--size",
+                                        "64k", "-o", tmp_path / "x.json", "-p", str(process.pid)])
+        finally:
+            process.kill()
+    assert status == 0 and "more than 2 GiB" in said, said
+    assert '"work"' in (tmp_path / "x.json").read_text()
+
+
 def test_a_fifo_under_a_librarys_name(mtdb, compile, root, tmp_path):
     """Only root reads a file that has no name any more."""
     library = compile("calls_part.c", "-O1", "-shared", "-fPIC", output="calls_part.so")

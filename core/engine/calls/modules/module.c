@@ -17,6 +17,8 @@
 #define FIXED_NEAREST (1ull << 30)
 #define FIXED_SPREAD  (512ull << 20)
 #define STEP          (64ull << 10)
+/* No jump reaches from one end of it to the other.  A mapping may be larger than its file. */
+#define GREATEST_TEXT (2ull << 30)
 
 /* A single trampoline, the one that was asked for last; and what all share, once it was. */
 struct mt_calls_again {
@@ -239,6 +241,12 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	if (!file->plan || !file->plan->patches.count ||
 	    !mt_objfile_offset_to_address(file->objfile, map->offset, &address))
 		return NULL;
+	if (map->end - map->start > GREATEST_TEXT) {
+		mt_log(engine->options.log, MT_LOG_WARNING,
+		       "calls in %s are not recorded: its code is mapped with more than 2 GiB",
+		       map->path);
+		return NULL;
+	}
 	module = create(engine, map, map->start - address, outlives_us);
 	if (!module)
 		return mt_error_no_memory();
