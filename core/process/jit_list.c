@@ -56,7 +56,8 @@ struct look {
 	struct mt_target *target;
 	pid_t pid;
 	const struct mt_jit_changes *changes;
-	uint64_t read; /* bytes */
+	uint64_t read; /* bytes, with the code of what came */
+	uint64_t entries;
 };
 
 struct mt_error *mt_jit_list_create(struct mt_jit_list **out)
@@ -168,6 +169,7 @@ static struct mt_error *came(struct look *look, struct object *object, const uin
 	    mt_jit_object_settle(bytes, object->key.size, read_memory, look, &settled, &size);
 	if (error)
 		return leave_out_error(look, error);
+	look->read += size;
 	if (size > MOST_KEPT - list->kept) {
 		leave_out(look, "it has registered more than 64 MiB");
 	} else {
@@ -186,9 +188,10 @@ static uint8_t *read_object(struct look *look, uint64_t at, const struct entry *
 	struct entry again;
 	uint8_t *bytes;
 
-	if (!entry->size || entry->size > LARGEST_OBJECT || entry->size > MOST_BYTES - look->read) {
+	if (!entry->size || entry->size > LARGEST_OBJECT || look->read > MOST_BYTES ||
+	    entry->size > MOST_BYTES - look->read) {
 		leave_out(look, entry->size ? "an object file is larger than 64 MiB, or all are "
-					      "together larger than 256 MiB"
+					      "together, with their code, larger than 256 MiB"
 					    : "an object file has no bytes");
 		return NULL;
 	}
@@ -260,11 +263,12 @@ static struct mt_error *walk(struct look *look, uint64_t first)
 	struct entry entry;
 
 	for (uint64_t at = first; at; at = entry.next) {
-		if (at == marked || ++count > MOST_ENTRIES) {
+		if (at == marked || ++look->entries > MOST_ENTRIES) {
 			leave_out(look, at == marked ? "their list is circular"
-						     : "their list has more than 65536 entries");
+						     : "their lists have more than 65536 entries");
 			return NULL;
 		}
+		count++;
 		if (!(count & (count - 1)))
 			marked = at;
 		if (!read_all(look, at, &entry, sizeof(entry))) {

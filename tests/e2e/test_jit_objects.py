@@ -119,7 +119,7 @@ def test_names_hold_while_the_code_is_registered(run_mtdb, stepped, made, other,
     ("unmapped", "an object file lies in memory that cannot be read"),
     ("wild", "their list leads to memory that cannot be read"),
     ("garbled", "it does not start with the ELF magic number"),
-    ("many", "their list has more than 65536 entries"),
+    ("many", "their lists have more than 65536 entries"),
 ])
 def test_a_list_that_is_none(run_mtdb, registers, framed, tmp_path, way, why):
     """It is said once; what is sound in it has its names, and the program goes on."""

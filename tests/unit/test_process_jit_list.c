@@ -10,12 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CODE ((uint64_t)0x7f0000001000)
+#define CODE    ((uint64_t)0x7f0000001000)
+#define ENDLESS ((uint64_t)0x600000000000) /* lists of entries without bytes */
+#define APART   ((uint64_t)1 << 40)
 
-enum { MOST_ENTRIES = 4, MOST_SAID = 8 };
+enum { MOST_ENTRIES = 4, MOST_SAID = 8, MOST_SECTIONS = 256, MORE_LISTS = 8 };
 
 struct entry {
 	uint64_t next, previous, address, size;
+};
+
+/* Its code is a megabyte in each of its sections. */
+struct wide {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[1 + MOST_SECTIONS];
 };
 
 /* The list's process is this one: the descriptor is a variable of a file that this program is. */
@@ -24,9 +32,12 @@ struct world {
 	struct mt_jit_list *list;
 	struct entry entries[MOST_ENTRIES];
 	struct made_jit objects[MOST_ENTRIES];
+	struct wide wides[MOST_ENTRIES];
 	char said[256]; /* "+0 -1 " */
 	unsigned warnings;
 	char warning[256];
+	size_t reads;
+	uint64_t code_read; /* bytes */
 };
 
 struct {
@@ -42,13 +53,37 @@ static bool is_mine(const struct world *world, uint64_t address, size_t size)
 	       (address == descriptor && size == sizeof(__jit_debug_descriptor));
 }
 
+/* Those that were added, and their lists: all far from where this program is. */
+static bool is_endless(uint64_t address, void *buffer, size_t size)
+{
+	const uint64_t descriptor = (uintptr_t)&__jit_debug_descriptor;
+
+	for (uint64_t i = 1; i <= MORE_LISTS; i++)
+		if (address == descriptor + i * APART && size == sizeof(__jit_debug_descriptor)) {
+			memcpy(buffer, &__jit_debug_descriptor, size);
+			memcpy((char *)buffer + size - sizeof(uint64_t),
+			       &(uint64_t){ENDLESS + (i << 32)}, sizeof(uint64_t));
+			return true;
+		}
+	if (address < ENDLESS || address >= ENDLESS + APART || size != sizeof(struct entry))
+		return false;
+	memcpy(buffer, &(struct entry){.next = address + size}, size);
+	return true;
+}
+
 static size_t read_memory(struct mt_target *target, pid_t pid, uint64_t address, void *buffer,
 			  size_t size)
 {
+	struct world *world = (struct world *)target;
+
 	(void)pid;
-	if (address >= CODE && address < CODE + 0x10000)
+	world->reads++;
+	if (is_endless(address, buffer, size))
+		return size;
+	if (address >= CODE && address < CODE + 0x10000) {
 		memset(buffer, 0xc3, size);
-	else if (is_mine((struct world *)target, address, size))
+		world->code_read += size;
+	} else if (is_mine(world, address, size))
 		memcpy(buffer, (void *)(uintptr_t)address, size);
 	else
 		return 0;
@@ -220,6 +255,48 @@ static void test_wild_links(void **state)
 	check_warned(world, "+0 ", "cannot be read");
 }
 
+/* Each is small, and what it says of the process's code is not. */
+static void test_much_code_of_small_objects(void **state)
+{
+	struct world *world = *state;
+
+	for (unsigned i = 0; i < MOST_ENTRIES; i++) {
+		struct wide *wide = &world->wides[i];
+
+		wide->header = world->objects[i].header;
+		wide->header.e_shoff = offsetof(struct wide, sections);
+		wide->header.e_shnum = 1 + MOST_SECTIONS;
+		for (unsigned k = 1; k <= MOST_SECTIONS; k++)
+			wide->sections[k] = (Elf64_Shdr){.sh_type = SHT_NOBITS,
+							 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+							 .sh_addr = CODE,
+							 .sh_size = 1 << 20};
+		world->entries[i].address = (uintptr_t)wide;
+		world->entries[i].size = sizeof(*wide);
+	}
+	list(world, (int[]){0, 1, 2, 3, -1});
+	assert_string_equal(look(world), "");
+	assert_int_equal(world->warnings, 1);
+	assert_true(world->code_read <= (uint64_t)MOST_SECTIONS << 20);
+}
+
+/* As of a program that has mapped a file with a list again and again. */
+static void test_many_lists_without_an_end(void **state)
+{
+	struct world *world = *state;
+	struct mt_objfile *objfile = NULL;
+	uint64_t in_file = 0;
+
+	assert_no_error(mt_objfile_open("/proc/self/exe", NULL, NULL, &objfile));
+	mt_objfile_find_name(objfile, "main", note_main, &in_file);
+	for (uint64_t i = 1; i <= MORE_LISTS; i++)
+		assert_no_error(mt_jit_list_add_file(world->list, objfile,
+						     (uintptr_t)&main - in_file + i * APART));
+	mt_objfile_unref(objfile);
+	assert_string_equal(look(world), "");
+	assert_true(world->reads < 2 * 65536);
+}
+
 static void test_another_version(void **state)
 {
 	struct world *world = *state;
@@ -241,6 +318,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_a_circular_list, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_wild_entries, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_wild_links, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_much_code_of_small_objects, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_many_lists_without_an_end, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_another_version, setup, teardown),
 	};
 
