@@ -3,13 +3,17 @@
 what it computes, with its text as the files have it."""
 import collections
 import json
+import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
+from conftest import FIXTURES
 from tests.calls.code import changed
 
 THREADS = 8
@@ -201,6 +205,39 @@ def mapped(pid):
     """The mappings, without what the program itself may have taken meanwhile."""
     lines = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
     return [line for line in lines if "/" in line or "x" in line.split()[1]]
+
+
+def written(pid, name):
+    """KiB of a file's code that are not the file's pages."""
+    maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", pathlib.Path(f"/proc/{pid}/smaps").read_text(), flags=re.M)
+    return sum(int(re.search(r"Anonymous: +(\d+)", one)[1]) for one in maps
+               if name in one.split("\n", 1)[0] and " r-xp " in one)
+
+
+@pytest.mark.skipif(tuple(int(word) for word in os.uname().release.split(".")[:2]) < (5, 13),
+                    reason="texts are moved aside from Linux 5.13 on")
+def test_a_text_has_its_pages_back(compile, attach, tmp_path):
+    """Also when its file is gone."""
+    program = tmp_path / "gone"
+    shutil.copy(compile("calls_busy.c", "-O1", "-pthread", FIXTURES / "large_text.c", output="busy"), program)
+    with subprocess.Popen([program, str(THREADS)], text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        before = mapped(process.pid)
+        with attach(process.pid, "--size", "64k") as tracer:
+            wait_until_changed(process.pid)
+            assert "recording" in tracer.stderr.readline()
+            assert [len([line for line in mapped(process.pid) if " r-xp " in line and name in line])
+                    for name in ("/gone", "/libc.so")] == [1, 1]
+            assert written(process.pid, "/gone") >= 64 * 4
+            program.unlink()
+            tracer.send_signal(signal.SIGINT)
+            _, messages = tracer.communicate(timeout=60)
+            assert tracer.returncode == 0, messages
+        # The last call is made from behind the code.
+        assert written(process.pid, "/gone") <= 4
+        assert [line.removesuffix(" (deleted)") for line in mapped(process.pid)] == before
+        end(process)
 
 
 @pytest.mark.parametrize("stack", [[], ["alternate"]])

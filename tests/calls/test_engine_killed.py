@@ -33,10 +33,10 @@ TRIGGERS = {
 @pytest.fixture(name="start")
 def make_start(compile):
     library = compile("calls_part.c", "-O1", "-shared", "-fPIC", output="calls_part.so")
-    program = compile("calls_survive.c", "-O1", "-pthread")
+    small = compile("calls_survive.c", "-O1", "-pthread")
 
     @contextlib.contextmanager
-    def start(*words):
+    def start(*words, program=small):
         with subprocess.Popen([program, library, *words], text=True, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as process:
             try:
@@ -170,6 +170,14 @@ def test_killed_after_each_thing_it_does(survivor, attach_and_die, attach):
     kill_step_by_step(survivor, attach_and_die, 25, "--trigger", "work")
     check_whole(attach, survivor)
     end(survivor)
+
+
+def test_killed_while_a_large_text_comes_and_goes(start, compile, attach_and_die, attach):
+    large = compile("calls_survive.c", "-O1", "-pthread", FIXTURES / "large_text.c", output="large_survive")
+    with start(program=large) as survivor:
+        kill_step_by_step(survivor, attach_and_die, 25)
+        check_whole(attach, survivor)
+        end(survivor)
 
 
 def test_killed_while_a_small_stack_is_borrowed(compile, attach_and_die, attach):

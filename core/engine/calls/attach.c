@@ -208,24 +208,35 @@ static struct mt_error *first_of(struct mt_error *error, struct mt_error *other)
 
 /* The way in and out of which nobody notices much.  A text that is hidden is not written now, and
  * one with another tracer's patches is cleaned first. */
-static struct mt_error *enter(struct attach *attach)
+static struct mt_error *enter(struct attach *attach, struct mt_calls_entering *entering)
 {
-	struct mt_calls_entering entering = {.engine = attach->engine, .space = attach->space};
-
 	resume_all(attach, attach->able);
-	struct mt_error *error = mt_calls_enter_begin(&entering, attach->able);
+	struct mt_error *error = mt_calls_enter_begin(entering, attach->able);
 	if (!error)
-		error = mt_calls_enter_map(&entering, attach->able);
+		error = mt_calls_enter_map(entering, attach->able);
 	/* That one alone: another may stand for a signal by now, which must not be lost. */
 	resume_thread(&(struct attach){.engine = attach->engine}, attach->able);
 	attach->able = 0;
 	if (!error)
-		error = mt_calls_enter_fill(&entering);
+		error = mt_calls_enter_fill(entering);
 	struct mt_error *lost = stop_again(attach);
 	if (!error && !lost)
-		error = join(attach, &entering);
-	error = first_of(error, lost);
-	return first_of(error, mt_calls_enter_end(&entering, attach->able));
+		error = join(attach, entering);
+	return first_of(error, lost);
+}
+
+/* One thread alone stands still for that. */
+static struct mt_error *end_enter(struct attach *attach, struct mt_calls_entering *entering)
+{
+	struct mt_target *target = attach->engine->target;
+
+	mt_target_let_maps_go(target, &attach->maps);
+	attach->able = 0;
+	if (!mt_calls_enter_has_rest(entering))
+		return mt_calls_enter_end(entering, 0);
+	struct mt_error *error = stop_again(attach);
+	mt_target_release_others(target, attach->space->pid, attach->able);
+	return first_of(error, mt_calls_enter_end(entering, attach->able));
 }
 
 /* That nothing is against it, and what is there of another tracer. */
@@ -258,8 +269,21 @@ static struct mt_error *catch_up(struct attach *attach)
 	return mt_calls_space_update(attach->engine, attach->space, attach->able);
 }
 
+static struct mt_error *patch(struct attach *attach, struct mt_calls_entering *entering,
+			      uint64_t stop_at)
+{
+	if (!attach->space->hidden && !attach->space->inherited)
+		mt_try(enter(attach, entering));
+	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
+	if (attach->engine->target->ops->watch_libraries || !stop_at)
+		return NULL;
+	mt_try(mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL));
+	return catch_up(attach);
+}
+
 static struct mt_error *take_over(struct attach *attach)
 {
+	struct mt_calls_entering entering = {.engine = attach->engine, .space = attach->space};
 	struct mt_target *target = attach->engine->target;
 	uint64_t stop_at = 0;
 
@@ -271,13 +295,10 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(find_able(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_calm(attach));
-	if (!attach->space->hidden && !attach->space->inherited)
-		mt_try(enter(attach));
-	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
-	if (target->ops->watch_libraries || !stop_at)
-		return NULL;
-	mt_try(mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL));
-	return catch_up(attach);
+	error = patch(attach, &entering, stop_at);
+	if (error)
+		return first_of(error, mt_calls_enter_end(&entering, attach->able));
+	return end_enter(attach, &entering);
 }
 
 /* Whose memory or threads are not there any more has become another program, or is about to, and

@@ -195,18 +195,44 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	return mt_calls_space_detour(engine, space);
 }
 
+static int see_rest(void *context, uint64_t start, uint64_t bytes)
+{
+	(void)context;
+	(void)start;
+	(void)bytes;
+	return 1;
+}
+
+bool mt_calls_enter_has_rest(const struct mt_calls_entering *entering)
+{
+	return mt_calls_swap_each_rest(&entering->swap, see_rest, NULL);
+}
+
+struct unmapping {
+	const struct mt_calls_entering *entering;
+	pid_t lwp;
+	struct mt_error *error;
+};
+
+static int unmap(void *context, uint64_t start, uint64_t bytes)
+{
+	struct unmapping *unmapping = context;
+	const struct mt_calls_entering *entering = unmapping->entering;
+
+	unmapping->error = mt_calls_room_unmap(entering->engine, unmapping->lwp, start, bytes);
+	if (!unmapping->error)
+		mt_calls_unlist(entering->space, start, bytes);
+	return unmapping->error ? -1 : 0;
+}
+
 struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp)
 {
-	struct mt_error *error = NULL;
+	struct unmapping unmapping = {.entering = entering, .lwp = lwp};
 
-	mt_array_each (copy, &entering->swap.copies)
-		if (lwp && copy->address && !error) {
-			error = mt_calls_room_unmap(entering->engine, lwp, copy->address,
-						    copy->end - copy->start);
-			mt_calls_unlist(entering->space, copy->address, copy->end - copy->start);
-		}
+	if (lwp)
+		mt_calls_swap_each_rest(&entering->swap, unmap, &unmapping);
 	entering->space->swap = NULL;
 	mt_array_deinit(&entering->swap.copies);
 	mt_array_deinit(&entering->modules);
-	return error;
+	return unmapping.error;
 }

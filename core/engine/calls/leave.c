@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Letting go of a process.  Its clean text is made ready beside the patched one while it runs, and
- * takes its place while all threads stand still (swap.c); they leave the trampolines in the same
- * stop.  Then nobody comes to memory of ours any more, and it is unmapped, part by part, in the
- * name of a thread that alone stands still meanwhile: if there is one, one that waits for
- * something.
+/* Letting go of a process.  While all threads stand still, its texts get the files' pages again
+ * (swap.c), and they leave the trampolines; that nobody else has written there, or a clean text to
+ * put in the place of the patched one, is seen to before, while they run.  Then nobody comes to
+ * memory of ours any more, and it is unmapped, part by part, in the name of a thread that alone
+ * stands still meanwhile: if there is one, one that waits for something.
  *
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
@@ -137,19 +137,35 @@ static void find_left(struct leaving *leaving)
 	mt_error_destroy(error);
 }
 
-/* No error: what cannot be made ready is written later. */
-static void make_ready(struct leaving *leaving, pid_t able)
+/* In the name of a thread that alone stands still.  Errors: halt()'s. */
+static struct mt_error *map_copies(struct leaving *leaving)
+{
+	pid_t able = 0;
+
+	mt_try(halt_able(leaving, &able));
+	release_others(leaving, able);
+	if (able)
+		mt_error_destroy(
+		    mt_calls_swap_map(leaving->engine, leaving->space, &leaving->swap, able));
+	release(leaving);
+	return NULL;
+}
+
+/* No error but halt()'s: what cannot be made ready is written later. */
+static struct mt_error *make_ready(struct leaving *leaving)
 {
 	struct mt_calls_space *space = leaving->space;
+	const bool has_left = leaving->swap.copies.count; /* which is compared with copies */
 	struct mt_error *error = NULL;
 
 	mt_array_each (place, &space->places)
 		if (mt_calls_swap_add(&leaving->swap, place->module->start, place->module->end,
 				      place->module->file->path))
-			return;
-	release_others(leaving, able);
-	mt_error_destroy(mt_calls_swap_map(leaving->engine, space, &leaving->swap, able));
-	release(leaving);
+			return NULL;
+	if (has_left || mt_calls_swap_needs_copies())
+		mt_try(map_copies(leaving));
+	else
+		mt_error_destroy(mt_calls_swap_make_way(leaving->engine, space, &leaving->swap));
 	leaving->engine->breathes = true;
 	for (size_t i = 0; i < space->places.count && !error; i++)
 		error = mt_calls_text_prepare_clean(leaving->engine, space, &space->places.items[i],
@@ -158,13 +174,14 @@ static void make_ready(struct leaving *leaving, pid_t able)
 		error = mt_calls_left_fill(leaving->engine, space, space->left, &leaving->swap);
 	leaving->engine->breathes = false;
 	mt_error_destroy(error);
+	return NULL;
 }
 
-static struct mt_error *clean_text(struct leaving *leaving)
+/* ABLE 0: there is nobody. */
+static struct mt_error *clean_text(struct leaving *leaving, pid_t able)
 {
 	struct mt_calls_engine *engine = leaving->engine;
 	struct mt_calls_space *space = leaving->space;
-	pid_t able = leaving->swap.copies.count ? mt_calls_able_thread(engine, space) : 0;
 
 	/* Whatever its threads report from now on, it is not recorded any more. */
 	space->stage = MT_CALLS_REFUSED;
@@ -275,6 +292,11 @@ static int add_range(struct leaving *leaving, uint64_t start, uint64_t bytes, ui
 	return bytes ? mt_array_push(&leaving->ranges, range) : 0;
 }
 
+static int add_rest(void *context, uint64_t start, uint64_t bytes)
+{
+	return add_range(context, start, bytes, MOST_PRIVATE);
+}
+
 /* Each at once: no part of it could be found later. */
 static int collect_left(struct leaving *leaving, bool directories)
 {
@@ -312,10 +334,7 @@ static struct mt_error *collect(struct leaving *leaving)
 			    add_range(leaving, room->start, room->end - room->start, MOST_PRIVATE);
 	if (space->agent)
 		failed |= add_range(leaving, space->agent, MT_AGENT_BYTES, MOST_PRIVATE);
-	mt_array_each (copy, &leaving->swap.copies)
-		if (copy->address)
-			failed |= add_range(leaving, copy->address, copy->end - copy->start,
-					    MOST_PRIVATE);
+	failed |= mt_calls_swap_each_rest(&leaving->swap, add_rest, leaving);
 	if (rings && !rings_stay(leaving)) {
 		failed |= add_range(leaving, rings->address, used, MOST_SHARED);
 		failed |= add_range(leaving, rings->address + used, all - used, all);
@@ -428,15 +447,13 @@ static struct mt_error *leave(struct leaving *leaving)
 	find_left(leaving);
 	mt_try(halt(leaving));
 	if (mt_calls_sandbox(leaving->engine, space) || space->shared)
-		return clean_text(leaving); /* its memory stays */
+		return clean_text(leaving, 0); /* its memory stays */
 	release(leaving);
-	mt_try(halt_able(leaving, &able));
-	if (able)
-		make_ready(leaving, able);
+	mt_try(make_ready(leaving));
 	mt_try(halt_calm(leaving, &able));
 	if (!able)
 		mt_try(halt(leaving));
-	mt_try(clean_text(leaving));
+	mt_try(clean_text(leaving, able));
 	mt_try(wait_until_outside(leaving, &inside));
 	if (inside)
 		return NULL;

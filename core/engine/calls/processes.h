@@ -104,7 +104,9 @@ struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t 
 struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
 struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp);
-/* Whether or not that succeeded. */
+/* Whether or not that succeeded, and late: what is mapped for nothing goes in the name of LWP,
+ * which alone need stand still; 0: it stays. */
+bool mt_calls_enter_has_rest(const struct mt_calls_entering *entering);
 struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
 
 /* left_texts.c */

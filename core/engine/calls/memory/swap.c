@@ -4,6 +4,12 @@
  * in the place of the first, and the system joins the two again in what it shows of the mappings.
  * Should we be killed, the text is the one or the other.
  *
+ * That one call frees what was in the text's place, page by page.  A text may go aside instead,
+ * page table by page table (MREMAP_DONTUNMAP, for files from Linux 5.13 on): its mapping stays
+ * where it is, and has the file's pages from then on, which is all that is wanted where patches go,
+ * and leaves nothing to be freed where they come.  What went aside is unmapped when the threads
+ * run.
+ *
  * Where a file cannot be mapped again (it is gone or replaced, the program may have no more
  * addresses, its memory is locked), the text is written page by page, as everywhere else: text.c.
  */
@@ -25,8 +31,13 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 #define PAGE      4096u
 #define HUGE_PAGE (2ull << 20)
+#define LARGE     (2 * HUGE_PAGE) /* it has a whole page table somewhere */
 #define CHUNK     (1u << 20)
 /* Of paths that are read at once and the calls that do, where both are aligned; of one. */
 #define MOST_BYTES      (MT_INJECT_LIST_BYTES - 8)
@@ -66,6 +77,8 @@ static struct mt_error *see_again(void *context, const struct mt_map *map)
 	mt_array_each (copy, &swap->copies) {
 		copy->text_is_there |= holds(map, copy, copy->start);
 		copy->copy_is_there |= copy->address && holds(map, copy, copy->address);
+		copy->aside_is_taken |=
+		    map->start < copy->aside + (copy->end - copy->start) && map->end > copy->aside;
 	}
 	return NULL;
 }
@@ -133,6 +146,13 @@ static uint64_t like_text(const struct mt_calls_copy *copy, uint64_t address)
 	return address + ((copy->start - address) & (HUGE_PAGE - 1));
 }
 
+/* Behind AT.  Returns its end. */
+static uint64_t choose_aside(struct mt_calls_copy *copy, uint64_t at)
+{
+	copy->aside = like_text(copy, at);
+	return copy->aside + (copy->end - copy->start);
+}
+
 static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				  struct mt_calls_swap *swap, pid_t lwp,
 				  struct mt_system_call *calls)
@@ -167,6 +187,9 @@ static struct mt_error *map_files(struct mt_calls_engine *engine, struct mt_call
 		if (!is_error(&maps[i]))
 			note_copy(engine, space, &swap->copies.items[i], (uint64_t)maps[i].result);
 	}
+	mt_array_each (copy, &swap->copies)
+		if (copy->address)
+			at = choose_aside(copy, at);
 	return mt_target_call_systems(engine->target, lwp, closes, opened);
 }
 
@@ -177,6 +200,12 @@ int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, 
 	return mt_array_push(&swap->copies, copy);
 }
 
+/* Locked memory is there, all of it, and a second one would be at once, too. */
+static bool is_locked(const struct mt_calls_swap *swap)
+{
+	return mt_proc_status_number(swap->pid, "VmLck") > 0;
+}
+
 struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   struct mt_calls_swap *swap, pid_t lwp)
 {
@@ -185,17 +214,49 @@ struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_cal
 
 	if (!error)
 		error = mt_target_each_map(engine->target, swap->pid, see_text, swap);
-	/* Locked memory is there, all of it, and a second one would be at once, too. */
-	if (!error && mt_proc_status_number(swap->pid, "VmLck") <= 0)
+	if (!error && !is_locked(swap))
 		error = map_files(engine, space, swap, lwp, calls);
 	free(calls);
 	return error;
 }
 
+bool mt_calls_swap_needs_copies(void)
+{
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *page = fd < 0 ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Where to is asked of the kernel, which glibc hands on only if it is given. */
+	void *aside = page == MAP_FAILED
+			  ? MAP_FAILED
+			  : mremap(page, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+
+	if (aside != MAP_FAILED)
+		munmap(aside, PAGE);
+	if (page != MAP_FAILED)
+		munmap(page, PAGE);
+	if (fd >= 0)
+		close(fd);
+	return aside == MAP_FAILED;
+}
+
+struct mt_error *mt_calls_swap_make_way(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, struct mt_calls_swap *swap)
+{
+	uint64_t at = 0;
+
+	mt_try(mt_target_each_map(engine->target, swap->pid, see_text, swap));
+	if (is_locked(swap))
+		return NULL;
+	mt_try(mt_calls_room_afar(engine, space, &at));
+	mt_array_each (copy, &swap->copies)
+		if (copy->inode)
+			at = choose_aside(copy, at);
+	return NULL;
+}
+
 struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start)
 {
 	mt_array_each (copy, &swap->copies)
-		if (copy->start == start && copy->address)
+		if (copy->start == start && (copy->address || copy->aside))
 			return copy;
 	return NULL;
 }
@@ -248,13 +309,15 @@ static bool add_page(void *context, uint64_t page)
 
 /* Which pages are not the file's any more, and what is in them: where that is the same later, so is
  * the text.  Where it is not known, it is taken for the same. */
-static uint64_t changes_of(struct mt_calls_engine *engine, pid_t pid, int pagemap,
-			   const struct mt_calls_copy *copy)
+static void compare(struct mt_calls_engine *engine, pid_t pid, int pagemap,
+		    struct mt_calls_copy *copy)
 {
 	struct look look = {engine, pid, 0};
+	const bool is_known =
+	    mt_proc_each_written(pagemap, copy->start, copy->end, add_page, &look);
 
-	return mt_proc_each_written(pagemap, copy->start, copy->end, add_page, &look) ? look.sum
-										      : 0;
+	copy->is_unwritten = is_known && !look.sum;
+	copy->is_filled = copy->changes == (is_known ? look.sum : 0);
 }
 
 struct reading {
@@ -305,41 +368,109 @@ void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap 
 
 	mt_array_each (copy, &swap->copies)
 		if (copy->is_filled)
-			copy->is_filled =
-			    copy->changes == changes_of(engine, swap->pid, pagemap, copy);
+			compare(engine, swap->pid, pagemap, copy);
 	if (pagemap >= 0)
 		close(pagemap);
+}
+
+/* It has page tables to move, and nothing that others have written: should we be killed before the
+ * copy takes its place, that would be lost. */
+static bool goes_aside_first(const struct mt_calls_copy *copy)
+{
+	return copy->aside && !copy->aside_is_taken && copy->is_unwritten &&
+	       copy->end - copy->start >= LARGE;
+}
+
+static struct mt_system_call move(const struct mt_calls_copy *copy, uint64_t from, uint64_t to,
+				  uint64_t flags)
+{
+	return (struct mt_system_call){.number = SYS_mremap,
+				       .arguments = {from, copy->end - copy->start,
+						     copy->end - copy->start,
+						     MREMAP_MAYMOVE | MREMAP_FIXED | flags, to}};
+}
+
+static struct mt_system_call move_aside(const struct mt_calls_space *space,
+					const struct mt_calls_copy *copy)
+{
+	mt_calls_list_ahead(space, copy->aside, copy->aside + (copy->end - copy->start),
+			    copy->inode);
+	return move(copy, copy->start, copy->aside, MREMAP_DONTUNMAP);
+}
+
+/* Two calls at most.  Returns how many. */
+static size_t add_calls(const struct mt_calls_space *space, const struct mt_calls_copy *copy,
+			struct mt_system_call *calls)
+{
+	size_t count = 0;
+
+	if (!copy->is_filled || !copy->text_is_there)
+		return 0;
+	if (copy->copy_is_there) {
+		if (goes_aside_first(copy))
+			calls[count++] = move_aside(space, copy);
+		calls[count++] = move(copy, copy->address, copy->start, 0);
+	} else if (!copy->address && copy->aside && !copy->aside_is_taken) {
+		calls[count++] = move_aside(space, copy);
+	}
+	return count;
+}
+
+static void see_call(const struct mt_calls_space *space, const struct mt_system_call *call,
+		     struct mt_calls_copy *copy)
+{
+	const uint64_t bytes = copy->end - copy->start;
+	const bool is_done = (uint64_t)call->result == call->arguments[4];
+
+	if (call->arguments[4] == copy->aside) {
+		copy->is_aside = is_done;
+		copy->is_exchanged |= is_done && !copy->address;
+		if (!is_done)
+			mt_calls_unlist(space, copy->aside, bytes);
+	} else if (is_done) {
+		mt_calls_unlist(space, copy->address, bytes);
+		copy->is_exchanged = true;
+		copy->address = 0;
+	}
 }
 
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
 					const struct mt_calls_space *space,
 					struct mt_calls_swap *swap, pid_t lwp)
 {
-	struct mt_system_call *calls = calloc(swap->copies.count + 1, sizeof(*calls));
+	struct mt_system_call *calls = calloc(2 * swap->copies.count + 1, sizeof(*calls));
 	size_t count = 0;
 
 	if (!calls)
 		return mt_error_no_memory();
 	struct mt_error *error = mt_target_each_map(engine->target, swap->pid, see_again, swap);
 	mt_array_each (copy, &swap->copies)
-		if (copy->is_filled && copy->text_is_there && copy->copy_is_there)
-			calls[count++] = (struct mt_system_call){
-			    .number = SYS_mremap,
-			    .arguments = {copy->address, copy->end - copy->start,
-					  copy->end - copy->start, MREMAP_MAYMOVE | MREMAP_FIXED,
-					  copy->start}};
+		count += error ? 0 : add_calls(space, copy, calls + count);
 	if (!error)
 		error = mt_target_call_systems(engine->target, lwp, calls, count);
 	for (size_t i = 0; i < count; i++)
 		mt_array_each (copy, &swap->copies)
-			if (copy->address == calls[i].arguments[0] &&
-			    calls[i].result == (int64_t)copy->start) {
-				mt_calls_unlist(space, copy->address, copy->end - copy->start);
-				copy->is_exchanged = true;
-				copy->address = 0;
-			}
+			if (copy->start == calls[i].arguments[0] ||
+			    copy->start == calls[i].arguments[4])
+				see_call(space, &calls[i], copy);
 	free(calls);
 	return error;
+}
+
+int mt_calls_swap_each_rest(const struct mt_calls_swap *swap,
+			    int (*found)(void *context, uint64_t start, uint64_t bytes),
+			    void *context)
+{
+	mt_array_each (copy, &swap->copies) {
+		const uint64_t bytes = copy->end - copy->start;
+		int result = copy->address ? found(context, copy->address, bytes) : 0;
+
+		if (!result && copy->is_aside)
+			result = found(context, copy->aside, bytes);
+		if (result)
+			return result;
+	}
+	return 0;
 }
 
 bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
@@ -347,7 +478,8 @@ bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
 	if (!swap)
 		return false;
 	mt_array_each (copy, &swap->copies)
-		if (copy->address && copy->address == address)
+		if ((copy->address && copy->address == address) ||
+		    (copy->is_aside && copy->aside == address))
 			return true;
 	return false;
 }

@@ -15,11 +15,15 @@ struct mt_calls_copy {
 	uint64_t start, end; /* of the text */
 	const char *path;    /* lent */
 	uint64_t offset, inode, device;
-	uint64_t address;                  /* 0: there is none (any more) */
+	uint64_t address;                  /* 0: there is none, or none any more */
+	uint64_t aside;                    /* where the text may go; 0: nowhere */
 	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
+	bool aside_is_taken;
 	bool is_exchanged;
-	bool is_filled;   /* else it is not to be exchanged */
-	uint64_t changes; /* of the text, when it was read: see mt_calls_swap_is_read() */
+	bool is_aside;     /* the text is there, and to be unmapped */
+	bool is_filled;    /* else it is not to be exchanged */
+	bool is_unwritten; /* nobody has written into the text, whose pages are the file's */
+	uint64_t changes;  /* of the text, when it was read: see mt_calls_swap_is_read() */
 };
 
 struct mt_calls_swap {
@@ -33,6 +37,12 @@ int mt_calls_swap_add(struct mt_calls_swap *swap, uint64_t start, uint64_t end, 
  * target's; NO_MEMORY. */
 struct mt_error *mt_calls_swap_map(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   struct mt_calls_swap *swap, pid_t lwp);
+/* Instead, where the texts are to be the files', and nothing is read of a copy: choose where they
+ * go aside.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_swap_make_way(struct mt_calls_engine *engine,
+					struct mt_calls_space *space, struct mt_calls_swap *swap);
+/* Whether the system lets texts not go aside. */
+bool mt_calls_swap_needs_copies(void);
 /* That of the text at START; NULL: it has none. */
 struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start);
 /* While threads run: give the copy TEXT, where that differs from CLEAN, the file's. */
@@ -46,11 +56,16 @@ bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_cop
 			   const uint8_t *memory, const uint8_t *clean);
 /* While all stand still: those into which somebody wrote since are not to be exchanged. */
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap);
-/* While all stand still: put the copies in the place of the texts that are still there. */
+/* While all stand still: put the copies, or the files, in the place of the texts that are still
+ * there.  What is mapped then for nothing is left to mt_calls_swap_each_rest(). */
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
 					const struct mt_calls_space *space,
 					struct mt_calls_swap *swap, pid_t lwp);
-/* Whether a mapping that begins at ADDRESS is one of its copies.  SWAP NULL: it is not. */
+/* Copies that were not exchanged, and texts that went aside.  Returns what FOUND does, if not 0. */
+int mt_calls_swap_each_rest(const struct mt_calls_swap *swap,
+			    int (*found)(void *context, uint64_t start, uint64_t bytes),
+			    void *context);
+/* Whether a mapping that begins at ADDRESS is one of these.  SWAP NULL: it is not. */
 bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address);
 bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start);
 
