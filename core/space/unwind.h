@@ -75,6 +75,8 @@ struct mt_unwinder {
 	uint8_t window[4096];
 };
 
+/* Reads a file's .eh_frame, which the first question about its code would else. */
+void mt_unwind_prepare(struct mt_objfile *objfile);
 /* Where the canonical frame address lies at PC: OFFSET behind what a register (by DWARF's number)
  * holds.  For who asks often: the tables are read here.  False: it is not that simple. */
 bool mt_unwind_cfa_rule(struct mt_space *space, uint64_t pc, unsigned *number, int64_t *offset);

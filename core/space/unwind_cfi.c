@@ -50,20 +50,35 @@ static Dwarf_CFI *debug_frame(struct mt_objfile *objfile, struct mt_cfi *cfi)
 	return cfi->dwarf ? dwarf_getcfi(cfi->dwarf) : NULL;
 }
 
+/* NULL: without memory. */
+static struct mt_cfi *cfi_of(struct mt_objfile *objfile)
+{
+	struct mt_cfi *cfi = objfile->cfi.data;
+
+	if (cfi)
+		return cfi;
+	cfi = calloc(1, sizeof(*cfi));
+	if (!cfi)
+		return NULL;
+	cfi->loaded = dwarf_getcfi_elf(objfile->main.elf);
+	objfile->cfi = (struct mt_objfile_attachment){cfi, destroy};
+	return cfi;
+}
+
+void mt_unwind_prepare(struct mt_objfile *objfile)
+{
+	cfi_of(objfile);
+}
+
 /* The rules at an address of the file; the caller's to free.  NULL: none. */
 static Dwarf_Frame *rules_at(struct mt_objfile *objfile, uint64_t address)
 {
-	struct mt_cfi *cfi = objfile->cfi.data;
+	struct mt_cfi *cfi = cfi_of(objfile);
 	Dwarf_Frame *rules = NULL;
 	Dwarf_CFI *other;
 
-	if (!cfi) {
-		cfi = calloc(1, sizeof(*cfi));
-		if (!cfi)
-			return NULL;
-		cfi->loaded = dwarf_getcfi_elf(objfile->main.elf);
-		objfile->cfi = (struct mt_objfile_attachment){cfi, destroy};
-	}
+	if (!cfi)
+		return NULL;
 	if (cfi->loaded && dwarf_cfi_addrframe(cfi->loaded, address, &rules) == 0)
 		return rules;
 	other = debug_frame(objfile, cfi);

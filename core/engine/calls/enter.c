@@ -6,6 +6,8 @@
  * Libraries that come meanwhile are patched like those that come later. */
 #include "engine/calls/private.h"
 
+#include "space/unwind.h"
+
 #include <string.h>
 
 struct making {
@@ -27,8 +29,10 @@ static struct mt_error *make_module(void *context, const struct mt_map *map)
 					making->engine->modules.count + 1));
 	mt_try(mt_calls_module_make(making->engine, map, true, &module));
 	/* What is read at the first question is read now: not while threads stand still. */
-	if (module)
+	if (module) {
 		mt_objfile_symbol_at(module->file->objfile, 0);
+		mt_unwind_prepare(module->file->objfile);
+	}
 	if (module && mt_calls_is_libc(map->path))
 		mt_calls_find_finder(module->file);
 	return module && mt_array_push(&making->engine->ready, module) ? mt_error_no_memory()
