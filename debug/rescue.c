@@ -327,7 +327,7 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 void mt_debug_rescue_end(struct mt_debugger *debugger)
 {
 	struct mt_debug_lwp *user = find_free(debugger);
-	struct injection injection;
+	struct injection injection = {0};
 
 	/* The child of vfork() shares memory that the parent needs as it is. */
 	if (debugger->vfork_parent)
@@ -338,8 +338,12 @@ void mt_debug_rescue_end(struct mt_debugger *debugger)
 		    (*lwp)->pending.kind == MT_STOP_SIGNAL)
 			user = *lwp;
 	if (debugger->rescue.page && user) {
-		struct mt_error *error = inject_into(debugger, user, &injection);
+		/* If they cannot be taken, the handler stays. */
+		struct mt_error *error =
+		    debugger->target->run->take_traps(debugger->target, debugger->pid);
 
+		if (!error)
+			error = inject_into(debugger, user, &injection);
 		if (!error)
 			error = uninstall(&injection, debugger->rescue.page);
 		end_injection(&injection);

@@ -258,6 +258,31 @@ static bool take_traps(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lw
 	return true;
 }
 
+/* A thread that was stepped last is stepped on until it is resumed otherwise, also should we be
+ * killed before.  Source: exit_ptrace() in the kernel's kernel/ptrace.c, which leaves the flag. */
+struct mt_error *mt_ptrace_take_traps(struct mt_target *base, pid_t pid)
+{
+	struct mt_ptrace_target *target = (struct mt_ptrace_target *)base;
+	siginfo_t info;
+
+	for (struct mt_ptrace_lwp *lwp = target->lwps; lwp; lwp = lwp->hh.next) {
+		int status = 0, held = 0;
+
+		if (lwp->pid != pid || lwp->exiting ||
+		    (!lwp->stepping && !mt_ptrace_find_trap(lwp->lwp, &info)))
+			continue;
+		if (!mt_ptrace_stands_still(lwp) || lwp->has_status)
+			return mt_error_new(MT_ERROR_GONE, "thread %d is running", lwp->lwp);
+		mt_try(mt_ptrace_clear_pending_stop_lwp(lwp->lwp, &status));
+		if (status && status >> 16 != PTRACE_EVENT_STOP)
+			mt_ptrace_keep_status(target, lwp, status);
+		else if (take_traps(target, lwp, &held) && held)
+			mt_ptrace_keep_status(target, lwp, W_STOPCODE(held));
+		lwp->stepping = false;
+	}
+	return NULL;
+}
+
 /* A thread or child that was born while we were letting go. */
 static struct mt_error *adopt_late(struct mt_ptrace_target *target, struct mt_ptrace_lwp *lwp)
 {

@@ -110,6 +110,7 @@ struct mt_error *mt_ptrace_launch(struct mt_target *base, const struct mt_launch
 				  pid_t *pid);
 struct mt_error *mt_ptrace_attach(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_detach(struct mt_target *base, pid_t pid, int signal);
+struct mt_error *mt_ptrace_take_traps(struct mt_target *base, pid_t pid);
 struct mt_error *mt_ptrace_kill(struct mt_target *base, pid_t pid);
 /* The events that are reported for every LWP. */
 long mt_ptrace_options(void);

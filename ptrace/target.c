@@ -187,6 +187,7 @@ static const struct mt_run_ops run = {
     .halt = mt_ptrace_halt,
     .release = mt_ptrace_release,
     .own_traps = mt_ptrace_own_traps,
+    .take_traps = mt_ptrace_take_traps,
     .clear_pending_stop = mt_ptrace_clear_pending_stop,
 };
 

@@ -13,6 +13,16 @@ void mt_ptrace_move_trap(pid_t lwp, uint64_t address)
 	ptrace(PTRACE_SETSIGINFO, lwp, 0, &info);
 }
 
+bool mt_ptrace_find_trap(pid_t lwp, siginfo_t *info)
+{
+	struct __ptrace_peeksiginfo_args at = {.nr = 1};
+
+	for (; ptrace(PTRACE_PEEKSIGINFO, lwp, &at, info) == 1; at.off++)
+		if (info->si_signo == SIGTRAP && info->si_code > 0)
+			return true;
+	return false;
+}
+
 bool mt_ptrace_block_trap(pid_t lwp, bool blocked)
 {
 	const uint64_t trap = 1ull << (SIGTRAP - 1);

@@ -10,6 +10,10 @@
 
 /* The thread stands still for a SIGTRAP, by an int3: from now on it says TRAP_BRKPT at ADDRESS. */
 void mt_ptrace_move_trap(pid_t lwp, uint64_t address);
+/* A SIGTRAP that the kernel has sent to a thread for what it did, and that the thread, which stands
+ * still, has not reported yet: a stop that was asked for comes first.  Until then it runs no
+ * instruction.  False: there is none. */
+bool mt_ptrace_find_trap(pid_t lwp, siginfo_t *info);
 /* The thread stands still, with INFO, at the first instruction of a signal's handler, since it was
  * stepped when that signal came.  A program can send itself such a siginfo; but a handler has its
  * ucontext_t behind the return address and its siginfo_t behind that.  Source: signal_delivered()

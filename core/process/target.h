@@ -209,6 +209,10 @@ struct mt_run_ops {
 	 * that ran one never stands behind it, not even should we die.  IS_OURS NULL: no more. */
 	void (*own_traps)(struct mt_target *target, pid_t pid, mt_target_is_trap *is_ours,
 			  void *context);
+	/* All LWPs of the process stand still: none will get a SIGTRAP any more by what was asked
+	 * of it, a step or the like, not even should we die.  Errors: GONE (one does not stand
+	 * still). */
+	struct mt_error *(*take_traps)(struct mt_target *target, pid_t pid);
 	/* An LWP stands still for a breakpoint: from now on it stands there for nothing that would
 	 * be delivered to it should we die.  Errors: GONE. */
 	struct mt_error *(*clear_pending_stop)(struct mt_target *target, pid_t lwp);

@@ -190,6 +190,15 @@ def test_killed_after_each_thing_it_does_often(attach_and_die, busy):
     end(busy)
 
 
+@pytest.mark.parametrize("lines", [["thread 2", "stepi"], ["thread 3", "next"], ["break leaf", "continue", "step"]])
+def test_killed_before_it_lets_go(attach_and_die, busy, lines):
+    """A thread that was stepped last would be stepped on, in a program that does not expect SIGTRAP any more."""
+    for _ in range(3):
+        attach_and_die(busy.pid, lines, "detach")
+        wait_until(lambda: not is_there(busy.pid) or not_traced(busy.pid))
+    end(busy)
+
+
 SURVIVOR = ["break work", "continue", "next", "finish", "stepi", "delete", "next"]
 
 
