@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "private.h"
 #include "process/inject.h"
+#include "process/interrupted.h"
 #include "process/proc.h"
 #include "ptrace/registers.h"
 #include "ptrace/trap.h"
@@ -214,7 +215,8 @@ static struct mt_error *install(struct mt_debugger *debugger, struct injection *
 	return set_action(injection, *out, offsetof(struct mt_rescue_data, action));
 }
 
-/* A handler that the program installed meanwhile stays. */
+/* A handler that the program installed meanwhile stays; and so does the memory of ours, if a thread
+ * is in it, be it for a SIGTRAP of the program's. */
 static struct mt_error *uninstall(struct injection *injection, uint64_t page)
 {
 	struct mt_rescue_action now;
@@ -223,6 +225,8 @@ static struct mt_error *uninstall(struct injection *injection, uint64_t page)
 	mt_try(get_action(injection, page, offsetof(struct mt_rescue_data, action), &now));
 	if (now.handler == page)
 		mt_try(set_action(injection, page, offsetof(struct mt_rescue_data, former)));
+	if (mt_interrupted_is_inside(injection->target, injection->pid, page, MT_RESCUE_DATA_AT))
+		return NULL;
 	return do_call(injection, SYS_munmap, page, MT_RESCUE_BYTES, 0, 0, &ignored);
 }
 

@@ -23,45 +23,12 @@ static size_t size_of(const struct mt_inject_padding *padding)
 	return padding->frame ? MT_INJECT_WITH_FRAME : MT_INJECT_STACK_BYTES;
 }
 
-struct look {
-	struct mt_target *target;
-	pid_t pid;
-	const struct mt_inject_padding *padding;
-	bool inside;
-};
-
-static struct mt_error *see_pc(void *context, uint64_t pc)
-{
-	struct look *look = context;
-
-	look->inside |= pc - look->padding->code < size_of(look->padding);
-	return NULL;
-}
-
-static struct mt_error *look_at(void *context, pid_t lwp)
-{
-	struct look *look = context;
-	struct user_regs_struct registers;
-	struct mt_error *error = look->target->ops->get_registers(look->target, lwp, &registers);
-
-	if (!error)
-		error = see_pc(look, registers.rip);
-	if (!error)
-		error = mt_interrupted_each(look->target, look->pid, registers.rsp, see_pc, look);
-	look->inside |= error != NULL;
-	mt_error_destroy(error);
-	return NULL;
-}
-
 /* A thread whose tracer was killed within a remote call may still be on the way back, or in a
- * signal handler on that way.  All threads stand still, or it is not known. */
+ * signal handler on that way. */
 static bool is_somebody_inside(struct mt_target *target, pid_t pid,
 			       const struct mt_inject_padding *padding)
 {
-	struct look look = {target, pid, padding, false};
-
-	mt_error_destroy(target->ops->each_thread(target, pid, look_at, &look));
-	return look.inside;
+	return mt_interrupted_is_inside(target, pid, padding->code, size_of(padding));
 }
 
 bool mt_inject_padding_is_there(struct mt_target *target, pid_t pid,

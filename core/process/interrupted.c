@@ -65,3 +65,43 @@ struct mt_error *mt_interrupted_each(struct mt_target *target, pid_t pid, uint64
 	free(scan.words);
 	return error;
 }
+
+struct place {
+	struct mt_target *target;
+	pid_t pid;
+	uint64_t start;
+	size_t size;
+	bool inside;
+};
+
+static struct mt_error *see_pc(void *context, uint64_t pc)
+{
+	struct place *place = context;
+
+	place->inside |= pc - place->start < place->size;
+	return NULL;
+}
+
+static struct mt_error *look_at(void *context, pid_t lwp)
+{
+	struct place *place = context;
+	struct user_regs_struct registers;
+	struct mt_error *error = place->target->ops->get_registers(place->target, lwp, &registers);
+
+	if (!error)
+		error = see_pc(place, registers.rip);
+	if (!error)
+		error =
+		    mt_interrupted_each(place->target, place->pid, registers.rsp, see_pc, place);
+	place->inside |= error != NULL;
+	mt_error_destroy(error);
+	return NULL;
+}
+
+bool mt_interrupted_is_inside(struct mt_target *target, pid_t pid, uint64_t start, size_t size)
+{
+	struct place place = {target, pid, start, size, false};
+
+	mt_error_destroy(target->ops->each_thread(target, pid, look_at, &place));
+	return place.inside;
+}

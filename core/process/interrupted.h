@@ -15,5 +15,8 @@
 struct mt_error *mt_interrupted_each(struct mt_target *target, pid_t pid, uint64_t stack,
 				     struct mt_error *(*found)(void *context, uint64_t pc),
 				     void *context);
+/* Whether a thread of the process, all of which stand still, is in the SIZE bytes of code at START,
+ * or returns there.  True, too: it is not known. */
+bool mt_interrupted_is_inside(struct mt_target *target, pid_t pid, uint64_t start, size_t size);
 
 #endif

@@ -246,6 +246,21 @@ def test_traps_of_its_own(start, attach, how, lets_go):
         assert (out, program.returncode) == TRAPS[how]
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_let_go_within_our_handler(start, attach, steps):
+    """It passes on a SIGTRAP of the program's, and is there as long as a thread is in it."""
+    with start("debugged_traps.c", "caught") as program:
+        assert program.stdout.readline() == "ready\n"
+        lines = ["handle SIGTRAP pass", "handle SIGUSR1 nostop noprint pass", "break work if n == 0", "continue",
+                 *["stepi"] * steps, "detach", "quit"]
+        with attach(program.pid, lines) as debugger:
+            wait_until(lambda: changed(program.pid))
+            program.send_signal(signal.SIGUSR1)
+            assert debugger.wait(timeout=PATIENCE) == 0
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert (out, program.returncode) == TRAPS["caught"]
+
+
 QUIET = "handle SIGUSR2 nostop noprint pass"
 
 
