@@ -388,6 +388,9 @@ struct mt_error *mt_debug_handle_event(struct mt_debugger *debugger, const struc
 	case MT_STOP_SYSCALL:
 	case MT_STOP_HANDLER:
 		return on_step(debugger, lwp);
+	case MT_STOP_SYSCALL_ENTRY:
+		lwp->enters_exec = true; /* see how_to_step() */
+		return NULL;
 	case MT_STOP_SIGNAL:
 		if (stop->signal == SIGURG && on_gate(debugger, lwp))
 			return NULL;

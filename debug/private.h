@@ -59,7 +59,8 @@ struct mt_debug_lwp_rescue {
 struct mt_debug_lwp {
 	struct mt_debug_thread thread; /* first */
 	enum mt_debug_lwp_state state;
-	bool exiting; /* it runs no code of the program any more */
+	bool exiting;     /* it runs no code of the program any more */
+	bool enters_exec; /* it does that as soon as it is resumed, however it is */
 	struct mt_stop pending;
 	int signal;           /* to be delivered when it is resumed */
 	int reported;         /* it is stopped at the delivery of this signal; 0: of none */

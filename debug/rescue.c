@@ -89,7 +89,7 @@ static struct mt_debug_lwp *find_free(const struct mt_debugger *debugger)
 	struct mt_debug_lwp *found = NULL;
 
 	mt_array_each (lwp, &debugger->lwps)
-		if (is_free(*lwp) && (!found || found->signal))
+		if (is_free(*lwp) && !(*lwp)->enters_exec && (!found || found->signal))
 			found = *lwp;
 	return found;
 }

@@ -4,6 +4,7 @@
 #include "private.h"
 #include "process/proc.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,27 @@ static struct mt_error *ignore_gone(struct mt_error *error)
 	return NULL;
 }
 
+static bool is_exec(uint64_t number)
+{
+	return number == SYS_execve || number == SYS_execveat;
+}
+
+/* Should we be killed, a step over exec would be reported to the new program, which has no handler
+ * for that: exec is told by its entry, and by its end if it fails. */
+static enum mt_resume how_to_step(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	static const uint8_t instruction[] = {0x0f, 0x05}; /* syscall */
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+	uint8_t bytes[sizeof(instruction)];
+
+	if (lwp->enters_exec ||
+	    (registers && is_exec(registers->rax) &&
+	     mt_debug_read(debugger, registers->rip, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	     memcmp(bytes, instruction, sizeof(bytes)) == 0))
+		return MT_RESUME_SYSCALL;
+	return MT_RESUME_STEP;
+}
+
 /* A thread that was killed meanwhile reports that itself. */
 static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
 {
@@ -55,6 +77,10 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 		syscall(SYS_tgkill, debugger->pid, lwp->thread.lwp, signal);
 		signal = 0;
 	}
+	enum mt_resume how = !is_step ? MT_RESUME_CONTINUE
+			     : signal ? MT_RESUME_STEP /* to its handler */
+				      : how_to_step(debugger, lwp);
+	lwp->enters_exec = false;
 	lwp->reported = 0;
 	if (lwp->signal && lwp->passed && !debugger->over) {
 		lwp->again = lwp->passed;
@@ -70,8 +96,7 @@ static struct mt_error *resume(struct mt_debugger *debugger, struct mt_debug_lwp
 	lwp->has_registers = false;
 	mt_debug_forget_frames(lwp);
 	mt_try(ignore_gone(
-	    debugger->target->run->resume(debugger->target, lwp->thread.lwp,
-					  is_step ? MT_RESUME_STEP : MT_RESUME_CONTINUE, signal)));
+	    debugger->target->run->resume(debugger->target, lwp->thread.lwp, how, signal)));
 	/* vfork() holds it until its child calls exec: then it stops. */
 	if (debugger->over == lwp && is_over_vfork)
 		return ignore_gone(

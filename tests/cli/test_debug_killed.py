@@ -150,15 +150,18 @@ def test_killed_while_it_is_recorded(attach, busy):
 @pytest.fixture(name="attach_and_die")
 def make_attach_and_die(compile, attach, tmp_path):
     """Goes through its script and detaches, but dies after so many of the things that it does to the process.  Without
-    a number: how many there are."""
+    a number: how many there are.  SIGNALLED: sent to the process when it is continued."""
     preload = compile("kill_at.c", "-shared", "-fPIC", output="kill_at.so")
 
-    def attach_and_die(pid, lines, number=None):
+    def attach_and_die(pid, lines, number=None, signalled=0):
         count = tmp_path / "count"
         environment = {**os.environ, "LD_PRELOAD": str(preload), "KILL_COUNT": str(count)}
         if number:
             environment["KILL_AT"] = str(number)
         with attach(pid, [*lines, "detach", "quit"], environment) as debugger:
+            if signalled:
+                wait_until(lambda: "Continuing" in debugger.told())
+                os.kill(pid, signalled)
             status = debugger.wait(timeout=PATIENCE)
             assert status in ((0, -signal.SIGKILL) if number else (0,)), debugger.told()
         return None if number else int(count.read_text())
@@ -262,6 +265,29 @@ def test_let_go_within_our_handler(start, attach, steps):
 
 
 QUIET = "handle SIGUSR2 nostop noprint pass"
+STEPPED = [QUIET, "set can-use-hw-watchpoints 0", "watch failures", "continue"]
+
+
+def test_killed_as_it_steps_over_exec(start, attach_and_die):
+    """The new program does not expect SIGTRAP."""
+    with start("debugged_traps.c", "execs") as program:
+        assert program.stdout.readline() == "ready\n"
+        attach_and_die(program.pid, [*STEPPED, "continue"], "exec", signal.SIGUSR2)
+        assert program.stdout.readline() == "ready\n"
+        program.send_signal(signal.SIGUSR1)
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert (out, program.returncode) == TRAPS["caught"]
+
+
+def test_steps_over_exec_that_fails(start, attach):
+    with start("debugged_traps.c", "execs") as program:
+        assert program.stdout.readline() == "ready\n"
+        with attach(program.pid, [*STEPPED, "detach", "quit"]) as debugger:
+            wait_until(lambda: "Continuing" in debugger.told())
+            program.send_signal(signal.SIGUSR2)
+            assert debugger.wait(timeout=PATIENCE) == 0
+            assert "Old value = 0\nNew value = 1\n" in debugger.told()
+        assert program.stdout.readline() == "ready\n"
 
 
 @pytest.mark.parametrize("mode", ["parent", "child"])
