@@ -253,7 +253,8 @@ void mt_debug_restore_threads(struct mt_debugger *debugger)
 		int signal = (*lwp)->signal;
 
 		if ((*lwp)->state == MT_DEBUG_LWP_PENDING &&
-		    (*lwp)->pending.kind == MT_STOP_SIGNAL &&
+		    ((*lwp)->pending.kind == MT_STOP_SIGNAL ||
+		     (*lwp)->pending.kind == MT_STOP_BREAKPOINT) &&
 		    !mt_debug_is_of_processor(&(*lwp)->pending))
 			signal = (*lwp)->pending.signal;
 		if (signal)

@@ -261,20 +261,17 @@ static struct mt_error *on_breakpoint(struct mt_debugger *debugger, struct mt_de
 				      const struct mt_stop *stop)
 {
 	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
-	uint8_t byte = 0;
 
 	if (!registers)
 		return NULL;
 	uint64_t address = stop->address ? stop->address : registers->rip - 1, sp = registers->rsp;
-	bool is_ours = mt_debug_site_at(debugger, address);
-
-	if (!is_ours && !stop->address && mt_debug_read(debugger, address, &byte, 1) == 1 &&
-	    byte == 0xcc)
-		return on_signal(debugger, lwp, SIGTRAP, 0); /* the program's own int3 */
+	if (!stop->address && !mt_debug_is_own_int3(debugger, address))
+		return on_signal(debugger, lwp, SIGTRAP, 0);
 	if (!stop->address)
 		mt_try(mt_debug_set_pc(debugger, lwp, address));
 	mt_debug_rescue_hit(debugger, lwp);
-	return is_ours ? at_breakpoint(debugger, lwp, address, sp) : NULL;
+	return mt_debug_site_at(debugger, address) ? at_breakpoint(debugger, lwp, address, sp)
+						   : NULL;
 }
 
 /* False: the signal is the program's own. */

@@ -351,6 +351,8 @@ struct mt_error *mt_debug_remove_sites(struct mt_debugger *debugger);
 void mt_debug_forget_sites(struct mt_debugger *debugger);
 /* NULL: none is inserted there. */
 struct mt_debug_site *mt_debug_site_at(struct mt_debugger *debugger, uint64_t address);
+/* Of an int3 that a thread ran: the program's own is in the text, and ours was removed if not. */
+bool mt_debug_is_own_int3(struct mt_debugger *debugger, uint64_t address);
 struct mt_error *mt_debug_lift_site(struct mt_debugger *debugger, struct mt_debug_site *site);
 /* Removes them from a child that was forked with them. */
 struct mt_error *mt_debug_clean_child(struct mt_debugger *debugger, pid_t child);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "private.h"
 #include "process/proc.h"
+#include "ptrace/trap.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -316,7 +317,7 @@ static struct mt_error *keep(struct mt_debugger *debugger, const struct mt_stop 
 		if (stop->address)
 			return NULL;
 		registers = lwp ? mt_debug_registers(debugger, lwp) : NULL;
-		if (registers && mt_debug_site_at(debugger, registers->rip - 1))
+		if (registers && mt_debug_is_own_int3(debugger, registers->rip - 1))
 			return mt_debug_set_pc(debugger, lwp, registers->rip - 1);
 		break;
 	case MT_STOP_EXITED:
@@ -340,9 +341,10 @@ static struct mt_error *take_late_trap(struct mt_debugger *debugger, struct mt_d
 							       : mt_debug_registers(debugger, lwp);
 	struct mt_stop stop = {0};
 	pid_t number = lwp->thread.lwp;
+	siginfo_t trap;
 
-	if (!registers || !mt_debug_site_at(debugger, registers->rip - 1) ||
-	    !mt_proc_is_pending(number, SIGTRAP))
+	if (!registers || !mt_ptrace_find_trap(number, &trap) || trap.si_code != SI_KERNEL ||
+	    !mt_debug_is_own_int3(debugger, registers->rip - 1))
 		return NULL;
 	mt_try(ignore_gone(
 	    debugger->target->run->resume(debugger->target, number, MT_RESUME_CONTINUE, 0)));

@@ -165,6 +165,14 @@ struct mt_debug_site *mt_debug_site_at(struct mt_debugger *debugger, uint64_t ad
 	return site && site->inserted ? site : NULL;
 }
 
+bool mt_debug_is_own_int3(struct mt_debugger *debugger, uint64_t address)
+{
+	uint8_t byte = 0;
+
+	return mt_debug_site_at(debugger, address) ||
+	       mt_debug_read(debugger, address, &byte, 1) != 1 || byte != int3;
+}
+
 struct mt_error *mt_debug_clean_child(struct mt_debugger *debugger, pid_t child)
 {
 	mt_array_each (site, &debugger->sites)

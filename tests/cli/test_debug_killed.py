@@ -249,6 +249,21 @@ def test_traps_of_its_own(start, attach, how, lets_go):
         assert (out, program.returncode) == TRAPS[how]
 
 
+PASSED = "handle SIGTRAP nostop noprint pass"
+
+
+def test_int3s_of_its_own(start, attach):
+    """Also those that threads have come to when they are let go."""
+    with start("debugged_int3s.c") as program:
+        assert program.stdout.readline() == "ready\n"
+        for _ in range(3):
+            with attach(program.pid, [PASSED, "stepi", "stepi", "detach", "quit"]) as debugger:
+                assert debugger.wait(timeout=PATIENCE) == 0
+        program.send_signal(signal.SIGUSR1)
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert (out, program.returncode) == ("2 of 2 got their traps\n", 0)
+
+
 @pytest.mark.parametrize("steps", [1, 3])
 def test_let_go_within_our_handler(start, attach, steps):
     """It passes on a SIGTRAP of the program's, and is there as long as a thread is in it."""
