@@ -169,9 +169,11 @@ struct mt_debug_known {
 
 /* rescue.c: protects an attached program should we be killed. */
 struct mt_debug_rescue {
-	uint64_t page;  /* of the handler for SIGTRAP; 0: there is none */
-	bool refused;   /* nor can there be one; the user was warned */
-	uint64_t known; /* how many addresses of int3s the handler has */
+	uint64_t page; /* of the handler for SIGTRAP; 0: there is none */
+	bool refused;  /* nor can there be one; the user was warned */
+	/* How many addresses of int3s the handler has; of these, which come first, how many it had
+	 * when it was taken over: as threads may be in it for them, they stay. */
+	uint64_t known, inherited;
 	uint64_t checked_ns;
 	struct mt_guardian *guardian; /* NULL: there is none */
 };

@@ -180,7 +180,7 @@ static struct mt_error *take_over(struct mt_debugger *debugger, const struct inj
 					    "the SIGTRAP handler of a killed mtdb in process %d is "
 					    "damaged",
 					    injection->pid);
-		debugger->rescue.known = i + 1;
+		debugger->rescue.known = debugger->rescue.inherited = i + 1;
 	}
 	return NULL;
 }
@@ -230,6 +230,14 @@ static struct mt_error *uninstall(struct injection *injection, uint64_t page)
 	return do_call(injection, SYS_munmap, page, MT_RESCUE_BYTES, 0, 0, &ignored);
 }
 
+static struct mt_error *write_count(struct mt_debugger *debugger, uint64_t count)
+{
+	return debugger->target->ops->write(
+	    debugger->target, debugger->pid,
+	    data_at(debugger->rescue.page, offsetof(struct mt_rescue_data, count)), &count,
+	    sizeof(count));
+}
+
 /* Writes the sites that the handler does not have yet. */
 static struct mt_error *update_handler(struct mt_debugger *debugger)
 {
@@ -241,13 +249,14 @@ static struct mt_error *update_handler(struct mt_debugger *debugger)
 
 	if (!rescue->page || count <= rescue->known)
 		return NULL;
+	/* Without those of the last time: no address is there twice, should we be killed. */
+	if (rescue->known == rescue->inherited)
+		mt_try(write_count(debugger, rescue->inherited));
 	mt_try(debugger->target->ops->write(debugger->target, debugger->pid, at,
 					    sites + rescue->known,
 					    (count - rescue->known) * sizeof(*sites)));
 	rescue->known = count;
-	at = data_at(rescue->page, offsetof(struct mt_rescue_data, count));
-	return debugger->target->ops->write(debugger->target, debugger->pid, at, &count,
-					    sizeof(count));
+	return write_count(debugger, count);
 }
 
 /* ---- Its life ---- */
@@ -442,6 +451,6 @@ void mt_debug_rescue_rest(struct mt_debugger *debugger)
 	mt_array_each (lwp, &debugger->lwps)
 		(*lwp)->rescue.trap_open = (*lwp)->rescue.checked = false;
 	if (rescue->guardian)
-		mt_guardian_clear(rescue->guardian);
-	rescue->known = 0;
+		mt_guardian_keep(rescue->guardian, rescue->inherited);
+	rescue->known = rescue->inherited;
 }

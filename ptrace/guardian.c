@@ -157,7 +157,7 @@ size_t mt_guardian_sites(const struct mt_guardian *guardian, const mt_guardian_s
 	return guardian->table->count;
 }
 
-void mt_guardian_clear(struct mt_guardian *guardian)
+void mt_guardian_keep(struct mt_guardian *guardian, size_t count)
 {
-	__atomic_store_n(&guardian->table->count, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&guardian->table->count, count, __ATOMIC_RELEASE);
 }

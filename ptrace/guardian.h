@@ -45,7 +45,7 @@ ssize_t mt_guardian_note(struct mt_guardian *guardian, uint64_t address, uint8_t
 bool mt_guardian_knows(const struct mt_guardian *guardian, uint64_t address);
 /* The recorded sites, in order. */
 size_t mt_guardian_sites(const struct mt_guardian *guardian, const mt_guardian_site **out);
-/* None is in the text any more. */
-void mt_guardian_clear(struct mt_guardian *guardian);
+/* The sites behind the first COUNT of them are not in the text any more. */
+void mt_guardian_keep(struct mt_guardian *guardian, size_t count);
 
 #endif

@@ -202,6 +202,21 @@ def test_killed_before_it_lets_go(attach_and_die, busy, lines):
     end(busy)
 
 
+@pytest.mark.parametrize("number", range(5, 10))
+def test_killed_as_its_handler_learns(start, attach, attach_and_die, number):
+    """The next session knows all that this one's handler knows."""
+    with start("debugged_traps.c", "caught") as program:
+        assert program.stdout.readline() == "ready\n"
+        lines = ["break work", "break debugged_traps.c:41", "continue", "delete 1", "continue"]
+        attach_and_die(program.pid, lines, f"word{number}")
+        with attach(program.pid, ["stepi", "detach", "quit"]) as debugger:
+            assert debugger.wait(timeout=PATIENCE) == 0
+            assert "Should mtdb be killed" not in debugger.told()
+        program.send_signal(signal.SIGUSR1)
+        out, _ = program.communicate(timeout=PATIENCE)
+        assert (out, program.returncode) == TRAPS["caught"]
+
+
 SURVIVOR = ["break work", "continue", "next", "finish", "stepi", "delete", "next"]
 
 
