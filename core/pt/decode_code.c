@@ -216,8 +216,10 @@ void mt_pt_code_link(struct mt_pt_code *code, struct mt_pt_code_block *from, int
 	if (next == &code->spare)
 		return;
 	code->at = next;
-	if (epoch == code->epoch && from != &code->spare)
-		from->next[way] = next;
+	if (epoch != code->epoch || from == &code->spare)
+		return;
+	from->next[way] = next;
+	from->stays[way] = from->is_silent && next->place == from->place;
 }
 
 int mt_pt_code_count(struct mt_pt_code *code, uint64_t begin, uint64_t end)

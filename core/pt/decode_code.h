@@ -29,6 +29,7 @@ struct mt_pt_code_block {
 	uint8_t class;  /* enum mt_insn_class of the last one; OTHER: the block was cut */
 	uint8_t kind;   /* enum mt_event_kind of the last one's event */
 	bool is_silent; /* it ends with a conditional branch that does not leave the place */
+	bool stays[MT_PT_CODE_WAYS]; /* the next one is known, and in the place too; if is_silent */
 };
 
 /* The blocks of one image in one mode: open addressing by address, at most half full. */

@@ -174,21 +174,21 @@ static ALWAYS_INLINE bool need_bit(struct run *run)
  * were taken, and which one was the last.  Chance has no branch of ours to be wrong about. */
 static ALWAYS_INLINE void run_silent(struct run *run)
 {
-	struct mt_pt_code_block *block = run->block, *next;
-	const uint64_t place = run->place;
+	struct mt_pt_code_block *block = run->block;
+	const struct mt_pt_code_block *skipped = run->skipped;
 	uint64_t tnt = run->tnt, bit = 0, taken = 0, instructions = 0;
 	uint32_t left = run->left;
 
-	while (left && block->is_silent && block->place == place &&
-	       (next = block->next[tnt >> 63])) {
+	do {
 		bit = tnt >> 63;
 		taken += bit;
-		run->skipped = bit ? block : run->skipped;
+		skipped = bit ? block : skipped;
 		instructions += block->instructions;
 		tnt <<= 1;
 		left--;
-		block = next;
-	}
+		block = block->next[bit];
+	} while (left && block->stays[tnt >> 63]);
+	run->skipped = skipped;
 	if (taken) {
 		const uint8_t first_flags = advance(run);
 
@@ -207,7 +207,7 @@ static ALWAYS_INLINE bool may_run_silent(const struct run *run)
 {
 	const struct mt_pt_code_block *block = run->block;
 
-	return block->is_silent && block->place == run->place &&
+	return block->stays[run->tnt >> 63] && block->place == run->place &&
 	       block->place_size == run->place_size && !(run->unsettled && run->is_fresh);
 }
 
