@@ -164,6 +164,27 @@ def gdb_writes_registers(need, compile):
 
 
 @pytest.fixture(scope="session")
+def debug_registers(compile):
+    """Skips where none stops a program, as under some hypervisors."""
+    if subprocess.run([compile("debug_registers.c")], check=False).returncode:
+        pytest.skip("no debug register stops a program here, though they can be set")
+
+
+@pytest.fixture(scope="session")
+def runs_32_bit(tmp_path_factory):
+    """Skips where no program of 32 bits can be made, or run."""
+    program = tmp_path_factory.mktemp("small") / "small"
+    command = ["gcc", "-m32", "-nostdlib", "-static", "-x", "assembler", "-o", program, "-"]
+    source = ".globl _start\n_start: mov $1, %eax\nxor %ebx, %ebx\nint $0x80\n"
+    if subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode:
+        pytest.skip("gcc here makes no programs of 32 bits")
+    try:
+        subprocess.run([program], check=True)
+    except OSError:
+        pytest.skip("the kernel here runs no programs of 32 bits")
+
+
+@pytest.fixture(scope="session")
 def recordings():
     """Recordings from real hardware, which are not part of the project."""
     folder = ROOT.parent / "shared" / "recordings"

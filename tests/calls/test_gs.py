@@ -8,6 +8,7 @@ import pytest
 
 WAYS = ["WRGSBASE", "MOV", "OPERAND", "SYSTEM_CALL", "SYSCALL", "WRAPPER"]
 KINDS = [["-O0"], ["-O2"], ["-O1", "-static"]]
+TRIES = 5
 GOOD = "0 changed, own base, 55\n"
 
 
@@ -18,10 +19,13 @@ def compile_program(compile):
     def build(way, *flags):
         path = compile("calls_gs.c", f"-DHOW={way}", "-D_GNU_SOURCE", "-pthread",
                        *(flags or ["-O1"]), output="calls_gs")
-        alone = subprocess.run([path], text=True, capture_output=True, check=False)
-        if alone.returncode == 77:
-            pytest.skip("the processor, or the kernel, has no wrgsbase")
-        assert (alone.stdout, alone.returncode) == (GOOD, 7)
+        for _ in range(TRIES):
+            alone = subprocess.run([path], text=True, capture_output=True, check=False)
+            if alone.returncode == 77:
+                pytest.skip("the processor, or the kernel, has no wrgsbase")
+            if "lost base" in alone.stdout:
+                pytest.skip("a thread here has not always its parent's GS base")
+            assert (alone.stdout, alone.returncode) == (GOOD, 7)
         return path
 
     return build

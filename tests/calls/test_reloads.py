@@ -98,6 +98,7 @@ def test_variables(compile, run, tmp_path, engine, between, condition):
     check(tmp_path / "x.fxt", counts, counts["beta"])
 
 
+@pytest.mark.usefixtures("debug_registers")
 @pytest.mark.parametrize("between", [[], ["+"]], ids=["there", "elsewhere"])
 def test_watched_variables(compile, run, tmp_path, between):
     """What is watched is that of the library that is there now, and its value, and nothing else."""

@@ -4,6 +4,7 @@ their own calls is recorded.  tests/calls/test_gs.py, test_shared_memory.py, tes
 test_sanitizers.py have those of their kinds."""
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -73,6 +74,8 @@ def count(path):
 def check(program, run_mtdb, tmp_path, way):
     out = tmp_path / "out.txt"
     alone = subprocess.run([program, way], text=True, capture_output=True, check=False, timeout=60)
+    if way == "other-mode" and alone.returncode == -signal.SIGSEGV:
+        pytest.skip("the kernel here runs no code of 32 bits")
     size = "256M" if way in NO_NUMBERS else "16M"
     done = run_mtdb("run", "-e", "calls", "--size", size, "--modules", program.name, "-o", out,
                     "--", program, way)

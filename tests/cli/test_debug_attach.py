@@ -84,6 +84,7 @@ def start_storm(compile, request):
         process.kill()
 
 
+@pytest.mark.usefixtures("debug_registers")
 @pytest.mark.parametrize("storm", [[], ["-DBLOCKED"]], indirect=True, ids=["", "blocked"])
 def test_debug_registers_of_a_process(run_mtdb, storm):
     """Those of its four threads, and none is left."""

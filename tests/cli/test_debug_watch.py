@@ -71,6 +71,7 @@ def program(compile):
     return compile("debug_watch.c", "-O0", "-pthread")
 
 
+@pytest.mark.usefixtures("debug_registers")
 @pytest.mark.parametrize("scripts", [PLACES + WAYS, FRAMES + STEPS, *([one] for one in NUMBERED)])
 def test_same(need, mtdb, program, scripts):
     lines = same(need("gdb"), mtdb, [*words_of(scripts), program])

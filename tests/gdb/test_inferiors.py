@@ -47,6 +47,7 @@ def test_a_parent_that_is_let_go(gdb, forks):
     assert 'the recording contains no call of "in_parent"' in session.all and " main " in session.output, session.all
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_a_hardware_breakpoint_in_a_child(gdb, compile):
     """It is not in the text, where those of a child that was just followed are looked for."""
     session = gdb(compile("debugged_forks.c", "-O0"), "set follow-fork-mode child", "mtrace start",

@@ -55,6 +55,7 @@ spin:	nop
 """
 
 
+@pytest.mark.usefixtures("runs_32_bit")
 def test_a_program_of_32_bits(gdb, compile, tmp_path):
     """One reason, once: before `run`, and at a stop."""
     source = tmp_path / "small.S"

@@ -41,6 +41,7 @@ def notes_of(recording, need):
     return sorted(re.findall(r"mtrace:(trigger|snapshot):\s+(\d+)", done.stdout))
 
 
+@pytest.mark.usefixtures("debug_registers")
 @pytest.mark.parametrize("mode,trigger,flags,hits", [
     ("pointers", "twice", ["-static"], 8),
     ("loaded", "cos", [], 1),  # in a library that is loaded late: its implementation
@@ -57,6 +58,7 @@ def test_windows_end_where_triggers_are(play, compile, decoders, need, mode, tri
         assert notes == notes_of(played.stepped, need)
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_hits_pause_the_trace(play, compile, decoders, need, tmp_path):
     """Each hit's stop is followed by one in which the trace is resumed, and by nothing else."""
     options, told = ["--trigger=twice"], tmp_path / "pausing"
@@ -71,6 +73,7 @@ def test_hits_pause_the_trace(play, compile, decoders, need, tmp_path):
     assert "".join(then).split() == hits * ["resume", "resumed"]
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_the_loader_is_not_watched_when_all_are_found(play, compile, decoders, need):
     """Two debug registers are ours: the second trigger's comes from there."""
     options = ["--pending", "--trigger=loaded", "--trigger=cos"]
@@ -90,6 +93,7 @@ def test_more_than_there_are_registers(run_pt, compile):
         "but 2 of these, or use --engine calls" in done.stderr
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_more_places_than_there_are_registers(play, compile, tmp_path, need):
     """Of one name: what there is room for is stopped at."""
     source = tmp_path / "three.cpp"
@@ -211,6 +215,7 @@ def test_a_kernel_that_hides_is_borne(play, compile, put_sysfs, tmp_path):
     assert "kptr_restrict=0" in played.done.stderr
 
 
+@pytest.mark.usefixtures("debug_registers")
 @pytest.mark.parametrize("counts", [0, 1])
 def test_windows_go_on_without_a_psb(play, compile, decoders, counts):
     """The processor makes none when tracing goes on behind a snapshot."""

@@ -63,7 +63,7 @@ def run_as_nobody_fixture(root, mtdb, compile):
 
 
 def test_own_programs_under_the_default(run_as_nobody):
-    """Where threads ran, page faults, counters, watchpoints: no privilege is needed."""
+    """Where threads ran, page faults, counters: no privilege is needed."""
     with paranoid(2):
         done = run_as_nobody(["--events", "sched,faults", "--counter", "page-faults",
                               "--modules", "tracks"], "./tracks")
@@ -72,6 +72,10 @@ def test_own_programs_under_the_default(run_as_nobody):
         assert re.search(r"page fault, address 0x\w+ in touch", done.stdout)
         assert re.search(r"off the CPU", done.stdout)
 
+
+@pytest.mark.usefixtures("debug_registers")
+def test_watchpoints_under_the_default(run_as_nobody):
+    with paranoid(2):
         done = run_as_nobody(["--watch", "counter"], "./watched")
         assert done.returncode == 0, done.stderr
         assert "trigger 1: counter (value = 100, was 41)" in done.stdout

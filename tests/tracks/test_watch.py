@@ -11,6 +11,7 @@ import pytest
 import fxt
 from conftest import linked_for
 
+pytestmark = pytest.mark.usefixtures("debug_registers")
 TRIGGERS = 1 << 22  # the number of the track of hits
 
 
