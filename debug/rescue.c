@@ -315,6 +315,26 @@ static bool is_own_trap(void *context, uint64_t address)
 	       (guardian && mt_guardian_knows(guardian, address));
 }
 
+static struct mt_error *see_interrupted(void *context, uint64_t pc)
+{
+	(void)pc;
+	*(bool *)context = true;
+	return NULL;
+}
+
+/* Then it may be the handler that has SIGTRAP blocked, and its return that ends that: to block it
+ * again later would have the program's next int3 end it. */
+static bool is_in_handler(struct mt_debugger *debugger, struct mt_debug_lwp *lwp)
+{
+	const struct user_regs_struct *registers = mt_debug_registers(debugger, lwp);
+	bool found = false;
+
+	if (registers)
+		mt_error_destroy(mt_interrupted_each(debugger->target, debugger->pid,
+						     registers->rsp, see_interrupted, &found));
+	return found;
+}
+
 void mt_debug_rescue_begin(struct mt_debugger *debugger)
 {
 	if (debugger->process != MT_DEBUG_ATTACHED || !debugger->pid)
@@ -333,7 +353,8 @@ void mt_debug_rescue_begin(struct mt_debugger *debugger)
 		if (!is_free(*lwp) || (*lwp)->rescue.trap_open)
 			continue;
 		(*lwp)->rescue.trap_open = true;
-		(*lwp)->rescue.trap_blocked |= mt_ptrace_block_trap((*lwp)->thread.lwp, false);
+		if (mt_ptrace_block_trap((*lwp)->thread.lwp, false))
+			(*lwp)->rescue.trap_blocked |= !is_in_handler(debugger, *lwp);
 	}
 }
 

@@ -271,7 +271,7 @@ def test_int3s_of_its_own(start, attach):
     """Also those that threads have come to when they are let go."""
     with start("debugged_int3s.c") as program:
         assert program.stdout.readline() == "ready\n"
-        for _ in range(3):
+        for _ in range(6):
             with attach(program.pid, [PASSED, "stepi", "stepi", "detach", "quit"]) as debugger:
                 assert debugger.wait(timeout=PATIENCE) == 0
         program.send_signal(signal.SIGUSR1)
