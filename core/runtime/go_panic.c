@@ -235,4 +235,6 @@ void mt_go_append_panics(const struct mt_go_memory *memory, uint64_t panic, stru
 		if (layout && flag_at(memory, panics[i] + layout->recovered))
 			mt_str_append(out, " [recovered]");
 	}
+	if (!out->length) /* by what the program's memory says, which may be anything */
+		mt_str_append(out, "panic");
 }
