@@ -2,21 +2,14 @@
 /* Breakpoint instructions, which are in the text only while the program runs. */
 #include "private.h"
 
+#include "base/search.h"
+
 static const uint8_t int3 = 0xcc;
 
 static size_t search(const struct mt_debugger *debugger, uint64_t address)
 {
-	size_t low = 0, high = debugger->sites.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (debugger->sites.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, debugger->sites.count,
+				  debugger->sites.items[i].address < address);
 }
 
 static struct mt_debug_site *find(struct mt_debugger *debugger, uint64_t address)

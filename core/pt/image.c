@@ -4,6 +4,7 @@
 #include "pt/image.h"
 
 #include "base/array.h"
+#include "base/search.h"
 
 #include <intel-pt.h>
 
@@ -150,17 +151,7 @@ struct mt_error *mt_pt_image_add_bytes(struct mt_pt_image *image, const uint8_t 
 /* The first one that ends at ADDRESS or behind it. */
 static size_t find_range(const struct ranges *ranges, uint64_t address)
 {
-	size_t begin = 0, end = ranges->list.count;
-
-	while (begin < end) {
-		size_t middle = begin + (end - begin) / 2;
-
-		if (ranges->list.items[middle].last < address)
-			begin = middle + 1;
-		else
-			end = middle;
-	}
-	return begin;
+	return mt_partition_point(i, 0, ranges->list.count, ranges->list.items[i].last < address);
 }
 
 static bool is_in(const struct ranges *ranges, uint64_t address)

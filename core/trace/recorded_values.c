@@ -2,6 +2,7 @@
 #include "trace/recorded_values.h"
 
 #include "base/hash.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -195,16 +196,8 @@ const char *mt_recorded_values_keep(struct mt_recorded_values *values, const str
 
 static const char *python_text(const struct mt_recorded_values *values, uint64_t hash)
 {
-	size_t low = 0, high = values->python_texts.count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (values->python_texts.items[middle].hash < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low = mt_partition_point(i, 0, values->python_texts.count,
+					      values->python_texts.items[i].hash < hash);
 	return low < values->python_texts.count && values->python_texts.items[low].hash == hash
 		   ? values->python_texts.items[low].text
 		   : NULL;

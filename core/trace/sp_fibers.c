@@ -13,6 +13,8 @@
  * A far call alone is none: a frame may be large. */
 #include "trace/sp_internal.h"
 
+#include "base/search.h"
+
 #include <string.h>
 
 #define MOST_OF_STACK (1ull << 30)
@@ -21,17 +23,7 @@
 
 static size_t lower_bound(const struct mt_sp_stack *stack, uint64_t sp)
 {
-	size_t low = 0, high = stack->fibers.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stack->fibers.items[middle]->base < sp)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, stack->fibers.count, stack->fibers.items[i]->base < sp);
 }
 
 struct mt_sp_fiber *mt_sp_known_fiber(const struct mt_sp_stack *stack, uint64_t sp)

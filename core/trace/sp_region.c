@@ -3,6 +3,8 @@
  * downwards; a stack pointer belongs to the stack with the nearest base above it. */
 #include "trace/sp_internal.h"
 
+#include "base/search.h"
+
 #include <string.h>
 
 enum { FREE_FRAMES = 16 }; /* that are shown again at no cost */
@@ -10,17 +12,7 @@ enum { FREE_FRAMES = 16 }; /* that are shown again at no cost */
 /* The first region whose base is not below SP. */
 static size_t lower_bound(const struct mt_sp_stack *stack, uint64_t sp)
 {
-	size_t low = 0, high = stack->regions.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (stack->regions.items[middle]->base < sp)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, stack->regions.count, stack->regions.items[i]->base < sp);
 }
 
 struct mt_sp_region *mt_sp_owner(const struct mt_sp_stack *stack, uint64_t sp)
@@ -41,16 +33,8 @@ bool mt_sp_fits(const struct mt_sp_region *region, uint64_t sp)
 
 ptrdiff_t mt_sp_find(const struct mt_sp_region *region, uint64_t sp)
 {
-	size_t low = 0, high = region->frames.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (region->frames.items[middle].sp > sp)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low =
+	    mt_partition_point(i, 0, region->frames.count, region->frames.items[i].sp > sp);
 	if (low < region->frames.count && region->frames.items[low].sp == sp)
 		return (ptrdiff_t)low;
 	return -1;

@@ -5,6 +5,7 @@
  * be in any of them, none comes back. */
 #include "engine/calls/private.h"
 
+#include "base/search.h"
 #include "process/inject.h"
 #include "process/interrupted.h"
 #include "process/proc.h"
@@ -82,16 +83,7 @@ struct mt_error *mt_calls_hide(struct mt_calls_engine *engine, struct mt_calls_s
 /* Whether one of the addresses lies in [start, end). */
 static bool lies_in(const uint64_t *addresses, size_t count, uint64_t start, uint64_t end)
 {
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (addresses[middle] < start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low = mt_partition_point(i, 0, count, addresses[i] < start);
 	return low < count && addresses[low] < end;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/calls/modules/modules.h"
 
 #include "base/hash.h"
+#include "base/search.h"
 #include "engine/calls/memory/memory.h"
 #include "engine/calls/state/state.h"
 
@@ -528,17 +529,9 @@ uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t pa
 const struct mt_calls_module *mt_calls_module_of_site(const struct mt_calls_engine *engine,
 						      uint32_t site)
 {
-	size_t low = 0, high = engine->modules.count;
+	const size_t low = mt_partition_point(i, 0, engine->modules.count,
+					      engine->modules.items[i]->site_base <= site);
 	const struct mt_calls_module *module;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (engine->modules.items[middle]->site_base <= site)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low)
 		return NULL;
 	module = engine->modules.items[low - 1];

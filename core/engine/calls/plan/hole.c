@@ -4,6 +4,8 @@
  * code that is displaced for this alone. */
 #include "engine/calls/plan/private.h"
 
+#include "base/search.h"
+
 #define REACH_BACK  128 /* of a jmp rel8, from its end */
 #define REACH_AHEAD 127
 
@@ -97,17 +99,7 @@ static bool in_patch(const struct need *need, struct mt_plan_draft *host, bool m
 
 size_t mt_plan_search(const struct mt_drafts *drafts, uint64_t address)
 {
-	size_t low = 0, high = drafts->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (drafts->items[middle].patch.address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, drafts->count, drafts->items[i].patch.address <= address);
 }
 
 static bool in_patches(const struct need *need, bool may_grow)

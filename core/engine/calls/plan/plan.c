@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/plan/private.h"
 
+#include "base/search.h"
 #include "elf/data_symbol.h"
 #include "x86/insn.h"
 
@@ -58,16 +59,8 @@ void mt_plan_leave(struct mt_planner *planner, uint32_t function, uint64_t addre
 
 uint32_t mt_plan_function_at(const struct mt_plan *plan, uint64_t address)
 {
-	size_t low = 0, high = plan->functions.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (plan->functions.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low = mt_partition_point(i, 0, plan->functions.count,
+					      plan->functions.items[i].start <= address);
 	return low && address < plan->functions.items[low - 1].end ? (uint32_t)(low - 1)
 								   : MT_PLAN_NOWHERE;
 }
@@ -314,17 +307,8 @@ void mt_plan_destroy(struct mt_plan *plan)
 /* The first patch that lies behind ADDRESS. */
 static size_t first_behind(const struct mt_plan *plan, uint64_t address)
 {
-	size_t low = 0, high = plan->patches.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (plan->patches.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, plan->patches.count,
+				  plan->patches.items[i].address <= address);
 }
 
 const struct mt_patch *mt_plan_patch_at(const struct mt_plan *plan, uint64_t address)

@@ -2,6 +2,8 @@
 /* What lies at an address: a module's text, its trampolines, a patch. */
 #include "engine/calls/state/state.h"
 
+#include "base/search.h"
+
 #define SHORT_REACH 130u /* a jump of two bytes, and its displacement */
 
 struct mt_calls_place *mt_calls_place_at(struct mt_calls_space *space, uint64_t address)
@@ -63,17 +65,8 @@ ssize_t mt_calls_planned_at(const struct mt_calls_place *place, uint64_t address
 /* The first patch that can have its hole at ADDRESS, which a short jump reaches. */
 static size_t first_near(const struct mt_plan *plan, uint64_t address)
 {
-	size_t low = 0, high = plan->patches.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (plan->patches.items[middle].address + SHORT_REACH < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, plan->patches.count,
+				  plan->patches.items[i].address + SHORT_REACH < address);
 }
 
 /* Between a short jump and the long one in its hole. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/texts/texts.h"
 
+#include "base/search.h"
 #include "engine/calls/modules/modules.h"
 #include "engine/calls/state/state.h"
 
@@ -56,17 +57,8 @@ static void put_jump(const struct mt_calls_module *module, size_t index,
 
 size_t mt_calls_first_patch(const struct mt_plan *plan, uint64_t address)
 {
-	size_t low = 0, high = plan->patches.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (plan->patches.items[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return mt_partition_point(i, 0, plan->patches.count,
+				  plan->patches.items[i].address < address);
 }
 
 /* Dead bytes first: long jumps may stand among them. */

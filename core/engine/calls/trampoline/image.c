@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/trampoline/image.h"
 
+#include "base/search.h"
 #include "engine/calls/trampoline/cfi.h"
 
 #include <string.h>
@@ -265,17 +266,7 @@ static bool is_needless(enum mt_fix kind, const struct mt_image *image,
 /* The first one at OFFSET or behind. */
 static uint32_t find_fix(const uint32_t *at, uint32_t count, uint32_t offset)
 {
-	uint32_t low = 0, high = count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (at[middle] < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)mt_partition_point(i, 0, count, at[i] < offset);
 }
 
 /* Words may lie across both ends: what is beside the piece is copied with it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/trampoline/emit.h"
 
+#include "base/search.h"
+
 /* A trampoline that cannot be leaves nothing behind. */
 static void drop_fixes(struct mt_fixes *fixes, size_t code_before)
 {
@@ -71,16 +73,8 @@ void mt_trampolines_deinit(struct mt_trampolines *trampolines)
 const struct mt_trampoline_row *mt_trampoline_row_at(const struct mt_trampolines *trampolines,
 						     uint32_t offset)
 {
-	size_t low = 0, high = trampolines->rows.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (trampolines->rows.items[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	const size_t low = mt_partition_point(i, 0, trampolines->rows.count,
+					      trampolines->rows.items[i].offset <= offset);
 	return low ? &trampolines->rows.items[low - 1] : NULL;
 }
 
