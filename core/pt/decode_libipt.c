@@ -95,6 +95,7 @@ void mt_pt_libipt_config(struct pt_config *config, const struct mt_cpu *cpu,
 	};
 	config->errata = errata_of(cpu);
 	mask->skz84 = has_skz84(cpu);
+	mask->skd007 = config->errata.skd007;
 	config->decode.callback = mask_unknown;
 	config->decode.context = mask;
 	config->cpuid_0x15_eax = timing->tsc_ctc_denominator;

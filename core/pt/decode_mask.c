@@ -123,7 +123,10 @@ static void mask_packets(struct walk *walk)
 		if (mt_pt_packet_is_impossible(&packet))
 			break;
 		mask_packet(walk, &packet);
-		walk->at += packet.size;
+		bool is_cut = walk->mask->skd007 &&
+			      mt_pt_cyc_is_cut(&packet, walk->bytes + walk->at + packet.size,
+					       walk->bytes + walk->size);
+		walk->at += is_cut ? 1 : packet.size;
 	}
 }
 

@@ -16,8 +16,17 @@
 struct mt_pt_mask {
 	bool needed; /* such packets were seen, or libipt reads */
 	bool skz84;  /* TMAs may be corrupted, and a byte that is no packet follow */
+	bool skd007; /* a CYC may be cut short by an OVF, whose first byte is then its second */
 	bool for_libipt;
 };
+
+/* Whether PACKET, before what stands from BEHIND up to END, is but one byte of a CYC (SKD007). */
+static inline bool mt_pt_cyc_is_cut(const struct mt_pt_packet *packet, const uint8_t *behind,
+				    const uint8_t *end)
+{
+	return packet->kind == MT_PT_CYC && packet->size == 2 &&
+	       (packet->payload & ~UINT64_C(0x1f)) == 0x20 && behind < end && *behind == 0xf3;
+}
 
 /* BYTES begin with a PSB. */
 void mt_pt_mask_window(const struct mt_pt_mask *mask, uint8_t *bytes, size_t size);

@@ -279,20 +279,11 @@ static int take_header_fup(struct mt_pt_query *query, const struct mt_pt_packet 
 	return 0;
 }
 
-/* SKD007: a CYC may be cut short by an OVF, whose first byte is then its second. */
-static bool is_skd007(const struct mt_pt_query *query, const struct mt_pt_packet *packet)
-{
-	const uint8_t *behind = query->at + packet->size;
-
-	return query->config.errata.skd007 && packet->kind == MT_PT_CYC && packet->size == 2 &&
-	       (packet->payload & ~UINT64_C(0x1f)) == 0x20 && behind < query->end &&
-	       *behind == 0xf3;
-}
-
 static int take_clock_packet(struct mt_pt_query *query, const struct mt_pt_packet *packet,
 			     bool in_psb)
 {
-	bool is_cut = is_skd007(query, packet);
+	bool is_cut = query->config.errata.skd007 &&
+		      mt_pt_cyc_is_cut(packet, query->at + packet->size, query->end);
 	int status = is_cut ? 0 : mt_pt_query_take_time(&query->clock, packet, in_psb);
 
 	if (!status)

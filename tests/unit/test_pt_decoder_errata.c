@@ -118,6 +118,31 @@ static void test_a_time_that_cannot_be_in_an_overflow(void **state)
 	}
 }
 
+/* SKD007: a CYC is cut short by an overflow, with which the PSB+ ends: a MODE.Exec behind it may have
+ * a FUP of its own. */
+static void test_an_overflow_within_a_cyc(void **state)
+{
+	static const struct mt_cpu skylake = {true, 6, 0x5e, 3};
+
+	(void)state;
+	struct stream stream = open_stream_of(skylake);
+
+	for (int j = 0; j < 8; j++)
+		PUT(&stream, 0x02, 0x82);
+	PUT(&stream, 0xd7);
+	PUT(&stream, 0x02, 0xf3);
+	PUT(&stream, 0x99, 0x05); /* MODE.Exec, interrupts on */
+	put_ip(&stream, FUP, USER + 2);
+	put_ip(&stream, PGE, USER + 12);
+	put_stop(&stream, USER + 13);
+	struct pt_events events = close_stream(&stream);
+
+	ASSERT_EVENTS(
+	    &events, {.kind = MT_EVENT_GAP, .detail = MT_GAP_OVERFLOW},
+	    {.kind = MT_EVENT_TRACE_START, .to = USER + 12},
+	    {.kind = MT_EVENT_TRACE_END, .from = USER + 13, .detail = MT_TRACE_END_ASYNC});
+}
+
 /* SKD010: the PSB+ that tells whether tracing is on is decoded behind the overflow, with its times.
  */
 static void test_an_overflow_in_front_of_times_that_cannot_be(void **state)
@@ -325,6 +350,7 @@ int main(void)
 	    cmocka_unit_test(test_tracing_begins_where_the_enabling_packet_says),
 	    cmocka_unit_test(test_a_start_in_front_of_no_packet),
 	    cmocka_unit_test(test_an_overflow_in_front_of_no_packet),
+	    cmocka_unit_test(test_an_overflow_within_a_cyc),
 	    cmocka_unit_test(test_a_time_that_cannot_be_in_an_overflow),
 	    cmocka_unit_test(test_an_overflow_in_front_of_times_that_cannot_be),
 	    cmocka_unit_test(test_a_corrupted_tma),
