@@ -8,5 +8,8 @@
 
 /* Of any value.  The caller frees it with free().  NULL without memory. */
 void *mt_large_alloc(size_t size);
+/* The same as a mapping, zeroed, of which nothing is reserved: what is never touched costs nothing.
+ * The caller unmaps it. */
+void *mt_large_map(size_t size);
 
 #endif

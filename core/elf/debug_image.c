@@ -2,6 +2,7 @@
 #include "elf/debug_image.h"
 
 #include "base/array.h"
+#include "base/large.h"
 #include "elf/section.h"
 
 #include <isa-l/igzip_lib.h>
@@ -207,16 +208,13 @@ static bool map(struct plan *plan)
 	struct mt_debug_image *image = plan->image;
 	const size_t headers_size = plan->headers.count * sizeof(plan->headers.items[0]);
 	Elf64_Ehdr header = *elf64_getehdr(plan->file->elf);
-	void *memory;
 
 	header.e_phoff = header.e_phnum = 0;
 	header.e_shoff = image->size;
 	image->size += headers_size;
-	memory = mmap(NULL, image->size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
+	image->memory = mt_large_map(image->size);
+	if (!image->memory)
 		return false;
-	image->memory = memory;
 	memcpy(image->memory, &header, sizeof(header));
 	memcpy(image->memory + header.e_shoff, plan->headers.items, headers_size);
 	image->abbreviations = image->memory + plan->abbreviations_at;
@@ -238,7 +236,7 @@ static bool fill(struct plan *plan)
 	bool is_filled = true;
 
 	if (plan->packed_size) {
-		plan->packed = malloc(plan->packed_size);
+		plan->packed = mt_large_alloc(plan->packed_size);
 		plan->state = malloc(sizeof(*plan->state));
 		is_filled = plan->packed && plan->state;
 	}
