@@ -118,8 +118,8 @@ static void test_a_time_that_cannot_be_in_an_overflow(void **state)
 	}
 }
 
-/* SKD007: a CYC is cut short by an overflow, with which the PSB+ ends: a MODE.Exec behind it may have
- * a FUP of its own. */
+/* SKD007: a CYC is cut short by an overflow, with which the PSB+ ends: a MODE.Exec behind it may
+ * have a FUP of its own. */
 static void test_an_overflow_within_a_cyc(void **state)
 {
 	static const struct mt_cpu skylake = {true, 6, 0x5e, 3};
