@@ -182,4 +182,14 @@ def test_stripped_go_frames(go, run_mtdb):
 def test_preempted_go(go, run_mtdb):
     """Code is made to call asyncPreempt() where it was interrupted, with its flags in use."""
     done = run_mtdb("plan", "-v", go("go-static"))
-    assert re.search(r"runtime\.asyncPreempt(\.abi0)?\b.*preserves its caller's flags", done.stdout)
+    assert re.search(r"runtime\.asyncPreempt(\.abi0)?\b.*its callers' flags are in use", done.stdout)
+
+
+def test_go_compares_before_it_clears(go, run_mtdb, tmp_path):
+    """Its compiler has flags in use across a call of duffzero(), which is entered in its midst."""
+    program = go("go-flags", source="calls_flags.go")
+    check_same(run_mtdb, program, tmp_path / "out.txt", size="16m")
+    assert count(tmp_path / "out.txt", "main.count") == 100
+    left = run_mtdb("plan", "-v", program).stdout
+    for name in ["duffzero", "duffcopy"]:
+        assert re.search(rf"entry +runtime\.{name}: its callers' flags are in use", left)

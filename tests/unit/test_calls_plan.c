@@ -204,7 +204,7 @@ static void test_left_for_a_target(void **state)
 
 	(void)state;
 	wall(&world);
-	g = function(&world, PUSH_RBP, MOV_EAX, JE(-7), LEA_5, RET);
+	g = function(&world, PUSH_RBP, ADD_EAX, JE(-7), LEA_5, RET);
 	wall(&world);
 	plan(&world);
 	check_left(&world, f + 14, true, MT_LEFT_TARGET);
@@ -215,7 +215,7 @@ static void test_left_for_a_target(void **state)
 static void test_a_loop_to_the_entry(void **state)
 {
 	struct world world = {0};
-	uint64_t f = function(&world, LEA_5, JE(-7), LEA_5, LEA_5, RET);
+	uint64_t f = function(&world, ADD_EAX, JE(-7), LEA_5, LEA_5, RET);
 	const struct mt_patch *back, *entry;
 
 	(void)state;
@@ -254,7 +254,7 @@ static void test_a_short_loop_to_the_entry(void **state)
 static void test_left_for_a_loop_to_the_entry(void **state)
 {
 	struct world world = {0};
-	uint64_t f = function(&world, LEA_5, JE(-7), LEA_5, RET);
+	uint64_t f = function(&world, ADD_EAX, JE(-7), LEA_5, RET);
 	uint64_t g;
 
 	(void)state;
@@ -332,19 +332,69 @@ static void test_left_by_choice_and_as_the_start(void **state)
 	end(&world);
 }
 
-/* push rbp; pushf; mov rbp, rsp; mov eax, 1; popf; pop r12; pop rbp; ret, and the same with an
- * instruction that sets the flags behind popf. */
+/* push rbp; pushf; mov rbp, rsp; mov eax, 1; popf; pop r12; pop rbp; ret, and the same with
+ * instructions that set the flags before pushf and behind popf. */
 static void test_left_for_the_flags(void **state)
 {
 	struct world world = {0};
 	uint64_t f =
 	    function(&world, PUSH_RBP, 0x9c, MOV_RBP, MOV_EAX, 0x9d, 0x41, 0x5c, 0x5d, RET);
-	uint64_t g = function(&world, PUSH_RBP, 0x9c, MOV_RBP, MOV_EAX, 0x9d, XOR_EAX, 0x5d, RET);
+	uint64_t g =
+	    function(&world, TEST_EDI, PUSH_RBP, 0x9c, MOV_RBP, MOV_EAX, 0x9d, XOR_EAX, 0x5d, RET);
 
 	(void)state;
 	plan(&world);
 	check_left(&world, f, false, MT_LEFT_FLAGS);
 	check_left(&world, f + 14, true, MT_LEFT_FLAGS);
+	assert_true(patch_at(&world, g)->flags & MT_PATCH_ENTRY);
+	end(&world);
+}
+
+/* mov eax, 1; ret, which three others call: flags are read behind the call; or behind one that does
+ * not return, where control came from elsewhere; or written first. */
+static uint64_t callee(struct world *world)
+{
+	uint64_t f = function(world, MOV_EAX, RET);
+
+	padding(world, 10);
+	return f;
+}
+
+#define CALL_OF(world, offset, f) CALL((uint32_t)((f) - ((world)->elf.text_size + (offset) + 5)))
+
+static void test_left_for_flags_that_it_returns(void **state)
+{
+	struct world world = {0};
+	uint64_t f = callee(&world), g = callee(&world), h = callee(&world), k = callee(&world);
+
+	(void)state;
+	function(&world, CALL_OF(&world, 0, f), LEA_5, JE(0), MOV_EAX, RET);
+	function(&world, TEST_EDI, JE(5), CALL_OF(&world, 4, g), JE(0), MOV_EAX, RET);
+	function(&world, CALL_OF(&world, 0, h), TEST_EDI, JE(0), MOV_EAX, RET);
+	/* Of what it calls behind that one, perhaps. */
+	function(&world, CALL_OF(&world, 0, k), CALL_OF(&world, 5, f), JE(0), MOV_EAX, RET);
+	plan(&world);
+	check_left(&world, f, false, MT_LEFT_FLAGS);
+	check_left(&world, f + 5, true, MT_LEFT_FLAGS);
+	assert_true(patch_at(&world, g)->flags & MT_PATCH_ENTRY);
+	assert_true(patch_at(&world, h)->flags & MT_PATCH_ENTRY);
+	assert_true(patch_at(&world, k)->flags & MT_PATCH_ENTRY);
+	end(&world);
+}
+
+/* mov eax, 1; adc eax, edi; and with test edi, edi before that. */
+static void test_left_for_flags_that_it_takes(void **state)
+{
+	struct world world = {0};
+	uint64_t f = function(&world, ENDBR64, MOV_EAX, 0x11, 0xf8, RET), g;
+
+	(void)state;
+	padding(&world, 10);
+	g = function(&world, TEST_EDI, MOV_EAX, 0x11, 0xf8, RET);
+	padding(&world, 10);
+	plan(&world);
+	check_left(&world, f, false, MT_LEFT_FLAGS);
+	check_left(&world, f + 11, true, MT_LEFT_FLAGS);
 	assert_true(patch_at(&world, g)->flags & MT_PATCH_ENTRY);
 	end(&world);
 }
@@ -416,6 +466,8 @@ int main(void)
 	    cmocka_unit_test(test_left_because_nothing_leads_there),
 	    cmocka_unit_test(test_left_by_choice_and_as_the_start),
 	    cmocka_unit_test(test_left_for_the_flags),
+	    cmocka_unit_test(test_left_for_flags_that_it_returns),
+	    cmocka_unit_test(test_left_for_flags_that_it_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

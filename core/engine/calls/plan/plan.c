@@ -77,20 +77,23 @@ static bool is_function(const struct mt_symbol *symbol, const struct mt_fde *fde
 }
 
 /* Their calling convention may stand behind: "runtime.gogo.abi0". */
-static bool is_switch(const struct mt_symbol *symbol)
+static bool is_one_of(const struct mt_symbol *symbol, const char *const *names)
 {
-	static const char *const names[] = {"runtime.gogo", "runtime.mcall", "runtime.ready",
-					    "runtime.newproc1"};
+	for (; symbol->raw_name && *names; names++) {
+		const size_t length = strlen(*names);
 
-	for (size_t i = 0; symbol->raw_name && i < sizeof(names) / sizeof(names[0]); i++) {
-		const size_t length = strlen(names[i]);
-
-		if (strncmp(symbol->raw_name, names[i], length) == 0 &&
+		if (strncmp(symbol->raw_name, *names, length) == 0 &&
 		    (!symbol->raw_name[length] || symbol->raw_name[length] == '.'))
 			return true;
 	}
 	return false;
 }
+
+static const char *const switches[] = {"runtime.gogo", "runtime.mcall", "runtime.ready",
+				       "runtime.newproc1", NULL};
+/* Their callers use flags from before, and what lies right below the return address: the SSA rules
+ * of Go's compiler, AMD64Ops.go. */
+static const char *const duffs[] = {"runtime.duffzero", "runtime.duffcopy", NULL};
 
 static int add_function(struct mt_planner *planner, const struct mt_plan_options *options,
 			const struct mt_symbol *symbol, uint32_t index)
@@ -104,8 +107,10 @@ static int add_function(struct mt_planner *planner, const struct mt_plan_options
 		return 0;
 	if (symbol->flags & MT_FUNCTION_COLD || (fde && fde->start == symbol->start && fde->cold))
 		function.flags |= MT_PLAN_PART;
-	if (is_switch(symbol))
+	if (is_one_of(symbol, switches))
 		function.flags |= MT_PLAN_SWITCH;
+	if (is_one_of(symbol, duffs))
+		facts |= MT_FACT_FLAGS;
 	if (symbol->flags & MT_FUNCTION_SIGNAL_RETURN)
 		facts |= MT_FACT_SIGNAL;
 	if (symbol->start == mt_objfile_entry(planner->objfile))
@@ -241,6 +246,7 @@ static struct mt_error *make(struct mt_planner *planner, const struct mt_plan_op
 				    "run time");
 	mt_try(mt_plan_read(planner, options));
 	mt_plan_decide_gs(planner);
+	mt_plan_decide_flags(planner);
 	mt_try(check_cancelled(options));
 	if (planner->relocated_code)
 		return mt_error_new(
@@ -271,6 +277,7 @@ void mt_planner_deinit(struct mt_planner *planner)
 	mt_array_deinit(&planner->far_returns);
 	mt_array_deinit(&planner->gs_users);
 	mt_array_deinit(&planner->gs_calls);
+	mt_array_deinit(&planner->flag_readers);
 }
 
 struct mt_error *mt_plan_create(struct mt_objfile *objfile, const struct mt_plan_options *options,

@@ -39,7 +39,7 @@ enum mt_plan_reason {
 	MT_LEFT_UNREACHED,     /* a return that nothing known leads to: perhaps data */
 	MT_LEFT_LOOP,          /* an entry that the function itself jumps back to */
 	MT_LEFT_SIGNAL_RETURN, /* __restore_rt: unwinders know it by its bytes */
-	MT_LEFT_FLAGS,         /* it keeps the flags that it is called with */
+	MT_LEFT_FLAGS,         /* flags are in use where it is entered, or returns */
 	MT_LEFT_FENCED,        /* between pages of ud2: a program that it emulates runs it */
 	MT_LEFT_START,         /* _start: there is nobody to return to */
 	MT_LEFT_CHOSEN,        /* by --functions, --modules or the throttle */

@@ -3,7 +3,8 @@
  * once into a map, fence.c finds what is not to be touched, reach.c marks in it whatever can be
  * jumped to, room.c finds room for each entry and return, hole.c finds holes for those whose room
  * is short, again.c leads branches back to an entry past its recording, lone.c redirects those to
- * returns that have no room.  On the way gs.c looks for what uses GS. */
+ * returns that have no room.  On the way gs.c looks for what uses GS, and flags.c for functions
+ * whose callers' flags are in use. */
 #ifndef MT_ENGINE_CALLS_PLAN_PRIVATE_H
 #define MT_ENGINE_CALLS_PLAN_PRIVATE_H
 
@@ -52,7 +53,7 @@ struct mt_plan_place {
 #define MT_FACT_UNKNOWN 0x20  /* has an indirect jump that goes who knows where */
 #define MT_FACT_ARCH    0x40  /* names the system call arch_prctl */
 #define MT_FACT_SET_GS  0x80  /* names ARCH_SET_GS */
-#define MT_FACT_FLAGS   0x100 /* restores the flags right before it returns */
+#define MT_FACT_FLAGS   0x100 /* flags are in use where it is entered, or returns */
 #define MT_FACT_FENCED  0x200 /* between pages of ud2 */
 
 /* A patch, before it is known whether it has its hole. */
@@ -68,6 +69,20 @@ struct mt_drafts {
 	struct mt_plan_draft *items;
 	size_t count;
 	size_t capacity;
+};
+
+/* Flags that instructions read straight on have left as they were. */
+struct mt_plan_flags {
+	uint16_t kept;   /* MT_STATUS_FLAGS */
+	uint64_t behind; /* a call, since which that is so; else the begin of a function */
+	uint64_t callee; /* of that call; 0: there is none */
+};
+
+/* Such a flag is read behind a call. */
+struct mt_plan_flag_reader {
+	uint64_t behind;
+	uint64_t address;
+	uint64_t callee;
 };
 
 /* Constants that a call from here would give to its callee; 0: others. */
@@ -93,6 +108,7 @@ struct mt_planner {
 	MT_ARRAY(struct mt_plan_place) gs_users; /* perhaps: they may be data */
 	MT_ARRAY(struct mt_plan_place)
 	gs_calls; /* with ARCH_SET_GS: the address is whom they call */
+	MT_ARRAY(struct mt_plan_flag_reader) flag_readers;
 	bool relocated_code;
 	bool failed; /* for want of memory */
 };
@@ -130,6 +146,12 @@ int mt_plan_read_text(struct mt_planner *planner);
 void mt_plan_see_gs(struct mt_planner *planner, struct mt_plan_place place, const uint8_t *bytes,
 		    const struct mt_insn *insn);
 void mt_plan_decide_gs(struct mt_planner *planner);
+/* flags.c: an instruction, of which ROOM bytes are in its region, in their order; then, when it is
+ * known what is jumped to, what follows of that. */
+void mt_plan_see_flags(struct mt_planner *planner, struct mt_plan_flags *flags,
+		       struct mt_plan_place place, const uint8_t *bytes, size_t room,
+		       const struct mt_insn *insn);
+void mt_plan_decide_flags(struct mt_planner *planner);
 /* fence.c: needs the text. */
 void mt_plan_find_fences(struct mt_planner *planner);
 /* reach.c */

@@ -4,14 +4,13 @@
 #include "engine/calls/plan/private.h"
 
 #include "elf/references.h"
+#include "x86/flags.h"
 #include "x86/layout.h"
 
 #include <string.h>
 
 #define ENDBR_BYTES 4
 #define INT3        0xcc
-#define POPF        0x9d
-#define MOST_POPS   16 /* bytes of them before a return */
 
 struct region {
 	struct mt_planner *planner;
@@ -155,23 +154,8 @@ static void mark_absolute(struct mt_planner *planner, const uint8_t *bytes,
 		mark_word(planner, bytes + insn->length - size);
 }
 
-/* Flags mean nothing where compilers' functions are entered and where they return, so trampolines
- * do not keep them.  Code that was interrupted needs them: Go's runtime makes a goroutine call
- * asyncPreempt() in its midst, which saves them first and restores them last.  BYTES follow a
- * popf. */
-static bool returns_soon(const uint8_t *bytes, size_t size)
-{
-	for (size_t at = 0; at < size && at < MOST_POPS; at++) {
-		if (bytes[at] == MT_PLAN_RET)
-			return true;
-		at += bytes[at] == 0x41 && at + 1 < size; /* of r8 and above */
-		if (bytes[at] < 0x58 || bytes[at] > 0x5f) /* pop */
-			return false;
-	}
-	return false;
-}
-
-static uint64_t read_instruction(const struct region *region, uint64_t address)
+static uint64_t read_instruction(const struct region *region, uint64_t address,
+				 struct mt_plan_flags *flags)
 {
 	const struct mt_plan_range *range = region->range;
 	const uint8_t *bytes = range->bytes + (address - range->start);
@@ -182,16 +166,16 @@ static uint64_t read_instruction(const struct region *region, uint64_t address)
 	if (mt_insn_decode(bytes, room < MT_INSN_MAX_BYTES ? room : MT_INSN_MAX_BYTES, address,
 			   &insn)) {
 		*map |= 1 | MT_MAP_STUCK << MT_MAP_KIND_SHIFT;
+		flags->kept = 0;
 		return address + 1;
 	}
 	*map |= (uint8_t)(insn.length | kind_of(&insn, bytes) << MT_MAP_KIND_SHIFT);
 	struct mt_planner *planner = region->planner;
 	bool is_known = region->function != MT_PLAN_NOWHERE;
+	const struct mt_plan_place place = {address, region->function};
 	if (is_known)
-		mt_plan_see_gs(planner, (struct mt_plan_place){address, region->function}, bytes,
-			       &insn);
-	if (is_known && *bytes == POPF && returns_soon(bytes + 1, room - 1))
-		planner->facts.items[region->function] |= MT_FACT_FLAGS;
+		mt_plan_see_gs(planner, place, bytes, &insn);
+	mt_plan_see_flags(planner, flags, place, bytes, room, &insn);
 	if (insn.flags & MT_INSN_ENDBR)
 		mt_plan_mark(planner, address);
 	switch (insn.class) {
@@ -230,9 +214,10 @@ static void read_region(struct mt_planner *planner, struct mt_plan_range *range,
 			uint64_t end, uint32_t function)
 {
 	const struct region region = {planner, range, start, end, function};
+	struct mt_plan_flags flags = {.kept = function == MT_PLAN_NOWHERE ? 0 : MT_STATUS_FLAGS};
 
 	for (uint64_t at = start; at < end;)
-		at = read_instruction(&region, at);
+		at = read_instruction(&region, at, &flags);
 }
 
 static int add_range(struct mt_planner *planner, const struct mt_code_range *code)
