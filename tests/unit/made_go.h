@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An object file in memory, of a page of text and a section .gopclntab of any bytes. */
+/* An object file in memory, of a page of text and a section of Go's, of any bytes. */
 #ifndef MT_TESTS_MADE_GO_H
 #define MT_TESTS_MADE_GO_H
 
@@ -23,9 +23,10 @@ struct made_go_file {
 };
 
 /* NULL: no memory. */
-static inline struct mt_objfile *made_go_open(const void *table, size_t size)
+static inline struct mt_objfile *made_go_open(const char *section, const void *table, size_t size)
 {
-	static const char names[] = "\0.text\0.gopclntab\0.shstrtab";
+	static const char text[] = ".text", names[] = ".shstrtab";
+	const size_t section_at = 1 + sizeof(text), names_at = section_at + strlen(section) + 1;
 	struct made_go_file *file = calloc(1, sizeof(*file));
 	struct mt_objfile *objfile = NULL;
 
@@ -55,22 +56,28 @@ static inline struct mt_objfile *made_go_open(const void *table, size_t size)
 					 .p_vaddr = MADE_GO_TABLE,
 					 .p_filesz = size,
 					 .p_memsz = size};
+	if (names_at + sizeof(names) > sizeof(file->names)) {
+		free(file);
+		return NULL;
+	}
+	memcpy(file->names + 1, text, sizeof(text));
+	memcpy(file->names + section_at, section, strlen(section));
+	memcpy(file->names + names_at, names, sizeof(names));
 	file->sections[1] = (Elf64_Shdr){.sh_name = 1,
 					 .sh_type = SHT_NOBITS,
 					 .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 					 .sh_addr = MADE_GO_TEXT,
 					 .sh_size = MADE_GO_TEXT_SIZE};
-	file->sections[2] = (Elf64_Shdr){.sh_name = 7,
+	file->sections[2] = (Elf64_Shdr){.sh_name = (Elf64_Word)section_at,
 					 .sh_type = SHT_PROGBITS,
 					 .sh_flags = SHF_ALLOC,
 					 .sh_addr = MADE_GO_TABLE,
 					 .sh_offset = offsetof(struct made_go_file, table),
 					 .sh_size = size};
-	file->sections[3] = (Elf64_Shdr){.sh_name = 18,
+	file->sections[3] = (Elf64_Shdr){.sh_name = (Elf64_Word)names_at,
 					 .sh_type = SHT_STRTAB,
 					 .sh_offset = offsetof(struct made_go_file, names),
-					 .sh_size = sizeof(names)};
-	memcpy(file->names, names, sizeof(names));
+					 .sh_size = sizeof(file->names)};
 	memcpy(file->table, table, size);
 	mt_error_destroy(mt_objfile_open_memory("made", file, sizeof(*file), &objfile));
 	free(file);

@@ -83,7 +83,7 @@ static void test_layouts(void **state)
 		struct mt_line_range range;
 
 		make(table, &layouts[i]);
-		struct mt_objfile *objfile = made_go_open(table, sizeof(table));
+		struct mt_objfile *objfile = made_go_open(".gopclntab", table, sizeof(table));
 		const struct mt_symbol *symbols = mt_objfile_symbols(objfile, &count);
 		assert_int_equal(count, 2);
 		assert_string_equal(symbols[0].raw_name, "main.f");
@@ -115,7 +115,7 @@ static bool frame_at(const struct layout *layout, uint8_t flags, uint64_t offset
 	make(bytes, layout);
 	memcpy(bytes + VALUES + 12, "\2\4\100\14", 5);
 	bytes[FUNCTIONS + G_STRUCT + flags_at] = flags;
-	struct mt_objfile *objfile = made_go_open(bytes, sizeof(bytes));
+	struct mt_objfile *objfile = made_go_open(".gopclntab", bytes, sizeof(bytes));
 	const bool is_found = mt_go_frame_at(mt_go_table(objfile), MADE_GO_TEXT + offset, out);
 	mt_objfile_unref(objfile);
 	return is_found;
@@ -158,7 +158,7 @@ static void test_line(void **state)
 
 	(void)state;
 	make(table, &layouts[1]);
-	struct mt_objfile *objfile = made_go_open(table, sizeof(table));
+	struct mt_objfile *objfile = made_go_open(".gopclntab", table, sizeof(table));
 	mt_objfile_find_line(objfile, "a.go", 6, find, &line);
 	assert_int_equal(line, 7);
 	mt_objfile_find_line(objfile, "b.go", 6, find, NULL);
@@ -184,7 +184,7 @@ static void test_garbled(void **state)
 		make(bytes, &layouts[at % 3]);
 		bytes[at % SIZE] = others[at / SIZE];
 		struct mt_objfile *objfile =
-		    made_go_open(bytes, at < SIZE ? SIZE - at : sizeof(bytes));
+		    made_go_open(".gopclntab", bytes, at < SIZE ? SIZE - at : sizeof(bytes));
 		const struct mt_go_table *table = mt_go_table(objfile);
 		for (size_t i = 0; table && i < mt_go_function_count(table); i++) {
 			struct mt_go_function function;
@@ -214,7 +214,7 @@ static void test_unknown_layout(void **state)
 
 	(void)state;
 	make(table, &future);
-	struct mt_objfile *objfile = made_go_open(table, sizeof(table));
+	struct mt_objfile *objfile = made_go_open(".gopclntab", table, sizeof(table));
 	assert_null(mt_go_table(objfile));
 	mt_objfile_unref(objfile);
 }
