@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The user's breakpoints, and their locations, which are found again when code is mapped. */
+#include "kernel/breakpoint.h"
 #include "private.h"
 
 #include <string.h>
@@ -188,6 +189,11 @@ struct mt_error *mt_debugger_break(struct mt_debugger *debugger,
 		return mt_error_new(MT_ERROR_USAGE, "Argument required (expression to compute).");
 	if (here && !frame)
 		return mt_error_new(MT_ERROR_USAGE, "No default breakpoint address now.");
+	if (what->kind == MT_DEBUG_HARDWARE_BREAK && !mt_debug_hardware_works(debugger))
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "No hardware breakpoint support in the target: " MT_BREAKPOINT_NEVER_HIT
+		    ".  Use \"break\".");
 	one = calloc(1, sizeof(*one));
 	if (!one)
 		return mt_error_no_memory();

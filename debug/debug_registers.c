@@ -94,6 +94,19 @@ void mt_debug_hardware_deinit(struct mt_debug_lwp *lwp)
 
 /* ---- Of all threads ---- */
 
+bool mt_debug_hardware_works(struct mt_debugger *debugger)
+{
+	if (debugger->hardware == MT_DEBUG_HARDWARE_NOT_TRIED) {
+		mt_auto(mt_error) struct mt_error *error = mt_breakpoint_probe(0);
+
+		/* ptrace(2) may set what no perf event may. */
+		debugger->hardware = !error || mt_ptrace_watches_work()
+					 ? MT_DEBUG_HARDWARE_WORKS
+					 : MT_DEBUG_HARDWARE_NEVER_HIT;
+	}
+	return debugger->hardware == MT_DEBUG_HARDWARE_WORKS;
+}
+
 static uint8_t kind_of(const struct mt_debug_break *one)
 {
 	return !one->watched                        ? MT_PTRACE_WATCH_EXECUTE

@@ -233,9 +233,15 @@ struct mt_debugger {
 	struct mt_debug_handling handling[MT_DEBUG_SIGNALS];
 
 	struct mt_ptrace_watch watches[MT_PTRACE_WATCHES];
-	unsigned watch_generation;           /* grows with each change; 0: there never was one */
-	bool watches_step;                   /* some are checked after each instruction */
-	bool watches_changed;                /* the debug registers have to be set again */
+	unsigned watch_generation; /* grows with each change; 0: there never was one */
+	bool watches_step;         /* some are checked after each instruction */
+	bool watches_changed;      /* the debug registers have to be set again */
+	enum {
+		MT_DEBUG_HARDWARE_NOT_TRIED,
+		MT_DEBUG_HARDWARE_WORKS,
+		MT_DEBUG_HARDWARE_NEVER_HIT
+	} hardware;
+	bool stepping_is_told;               /* of watchpoints, for that reason */
 	MT_ARRAY(struct mt_debug_seen) seen; /* owns its strings */
 
 	/* record.c */
@@ -436,6 +442,9 @@ bool mt_debug_watch_frame(struct mt_debugger *debugger, const struct mt_debug_wa
 void mt_debug_seen_clear(struct mt_debugger *debugger);
 
 /* debug_registers.c */
+/* Whether a debug register is ever hit here (kernel/breakpoint.h): tried once, when the first is
+ * about to be used. */
+bool mt_debug_hardware_works(struct mt_debugger *debugger);
 /* How many debug registers memory takes, up to one more than there are. */
 size_t mt_debug_watch_pieces(uint64_t address, uint64_t size);
 /* Allocates the debug registers.  Errors: USAGE (too many). */

@@ -4,7 +4,9 @@
  *
  * The memory moves: of `p->next` both p and the member are watched, and the address of the member
  * is found again whenever either changed.  A value in registers, or one that is wider than the
- * debug registers reach, is compared after each instruction. */
+ * debug registers reach, is compared after each instruction; so are all where no register is ever
+ * hit. */
+#include "kernel/breakpoint.h"
 #include "private.h"
 
 #include <string.h>
@@ -223,6 +225,18 @@ static struct mt_error *fix_location(struct mt_debug_break *one, const struct mt
 	return watched->text && one->text ? NULL : mt_error_no_memory();
 }
 
+/* Once, to who wanted it otherwise. */
+static void tell_of_stepping(struct mt_debugger *debugger)
+{
+	if (!debugger->settings.hardware_watches || mt_debug_hardware_works(debugger) ||
+	    debugger->stepping_is_told || !debugger->front.warned)
+		return;
+	debugger->stepping_is_told = true;
+	debugger->front.warned(debugger->front.context, MT_BREAKPOINT_NEVER_HIT
+			       ": while something is watched, the program is single-stepped, which "
+			       "is slow");
+}
+
 struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_debug_break *one)
 {
 	struct mt_expr_frame frame = mt_debugger_expr_frame(debugger, NULL);
@@ -235,7 +249,8 @@ struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_de
 	one->watched = watched = calloc(1, sizeof(*watched));
 	if (!watched || !(watched->text = strdup(text)))
 		return mt_error_no_memory();
-	watched->avoids_registers = !debugger->settings.hardware_watches;
+	watched->avoids_registers =
+	    !debugger->settings.hardware_watches || !mt_debug_hardware_works(debugger);
 	frame.at_entry = false; /* it is evaluated behind the prologue, too */
 	mt_try(parse(debugger, watched, &frame));
 	if (mt_expr_is_constant(watched->expr))
@@ -250,13 +265,20 @@ struct mt_error *mt_debug_watch_begin(struct mt_debugger *debugger, struct mt_de
 			note_frame(debugger, watched);
 	}
 	mt_try(evaluate_first(debugger, one, &frame));
-	if (one->public.kind == MT_DEBUG_WATCH || !must_step(debugger, watched))
+	if (one->public.kind == MT_DEBUG_WATCH) {
+		tell_of_stepping(debugger);
 		return NULL;
-	return mt_error_new(MT_ERROR_USAGE,
-			    watched->avoids_registers
-				? "Can't set read/access watchpoint when hardware watchpoints are "
-				  "disabled."
-				: "Expression cannot be implemented with read/access watchpoint.");
+	}
+	if (!must_step(debugger, watched))
+		return NULL;
+	return mt_error_new(
+	    MT_ERROR_USAGE,
+	    !watched->avoids_registers
+		? "Expression cannot be implemented with read/access watchpoint."
+	    : debugger->settings.hardware_watches
+		? "Can't set read/access watchpoint: " MT_BREAKPOINT_NEVER_HIT
+		  ".  \"watch\" stops when the value changes."
+		: "Can't set read/access watchpoint when hardware watchpoints are disabled.");
 }
 
 void mt_debug_watch_parse(struct mt_debugger *debugger)

@@ -301,7 +301,8 @@ const struct prompt_command prompt_break_commands[] = {
      .summary = "Stop the program when the value of EXPRESSION changes",
      .help = "Debug registers watch the memory that the value comes from, and follow it when it\n"
 	     "moves.  A value in registers, or one that is too large, is checked after each\n"
-	     "instruction, which is slow.  When the frame that EXPRESSION belongs to returns, the\n"
+	     "instruction, which is slow; so is any where debug registers are never hit, as\n"
+	     "under some hypervisors.  When the frame that EXPRESSION belongs to returns, the\n"
 	     "program stops and the watchpoint is deleted.  -location watches the memory that\n"
 	     "EXPRESSION refers to now.\n",
      .run_variant = run_break,

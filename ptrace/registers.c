@@ -2,8 +2,12 @@
 #include "ptrace/registers.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Source: Linux, include/uapi/linux/ptrace.h; glibc 2.36 does not know it. */
 #define GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211
@@ -66,6 +70,57 @@ bool mt_ptrace_set_watches(pid_t lwp, const struct mt_ptrace_watch watches[MT_PT
 			return false;
 	}
 	return set_debug_register(lwp, 7, control);
+}
+
+/* In the child; only what is safe after fork().  It has no descriptor of ours, and goes with us. */
+_Noreturn static void write_when_watched(volatile uint64_t *variable, pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || close_range(0, ~0u, 0) ||
+	    ptrace(PTRACE_TRACEME, 0, 0, 0))
+		_exit(1);
+	raise(SIGSTOP);
+	*variable = 1;
+	_exit(0);
+}
+
+/* Until it stops for SIGNAL.  False: it has ended. */
+static bool await(pid_t child, int signal)
+{
+	int status = 0;
+
+	for (;;) {
+		if (waitpid(child, &status, __WALL) < 0) {
+			if (errno != EINTR)
+				return false;
+			continue;
+		}
+		if (!WIFSTOPPED(status) || WSTOPSIG(status) == signal)
+			return WIFSTOPPED(status);
+		ptrace(PTRACE_CONT, child, 0, 0); /* what the terminal sends to all of us */
+	}
+}
+
+bool mt_ptrace_watches_work(void)
+{
+	static volatile uint64_t variable;
+	const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES] = {
+	    {(uint64_t)(uintptr_t)&variable, sizeof(variable), MT_PTRACE_WATCH_WRITE}};
+	const pid_t parent = getpid(), child = fork();
+	bool hits = true;
+
+	if (child == 0)
+		write_when_watched(&variable, parent);
+	if (child < 0 || !await(child, SIGSTOP))
+		return true;
+	if (mt_ptrace_set_watches(child, watches)) {
+		ptrace(PTRACE_CONT, child, 0, 0);
+		hits = await(child, SIGTRAP);
+		if (!hits)
+			return false;
+	}
+	kill(child, SIGKILL);
+	await(child, 0);
+	return hits;
 }
 
 unsigned mt_ptrace_take_watch_hits(pid_t lwp)

@@ -37,6 +37,9 @@ struct mt_ptrace_watch {
 
 /* False: the system refused, or the thread is gone. */
 bool mt_ptrace_set_watches(pid_t lwp, const struct mt_ptrace_watch watches[MT_PTRACE_WATCHES]);
+/* Whether they stop a thread here (kernel/breakpoint.h), tried on a child of our own.  True, too:
+ * it cannot be tried. */
+bool mt_ptrace_watches_work(void);
 /* Which of them were hit since the last question, a bit each. */
 unsigned mt_ptrace_take_watch_hits(pid_t lwp);
 

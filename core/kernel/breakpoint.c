@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "kernel/breakpoint.h"
 
+#include "kernel/data_ring.h"
+#include "kernel/system.h"
+
 #include <asm/perf_regs.h>
 #include <linux/hw_breakpoint.h>
 #include <string.h>
@@ -14,6 +17,8 @@
 	 REGISTER(R14) | REGISTER(R15))
 #define SAMPLE_TYPE                                                                                \
 	(MT_RING_SAMPLE_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER)
+
+#define MOST_TRIES 100
 
 /* In the order of the numbers, in which a sample has them.  Where the thread was is shown apart. */
 static const char *const register_names[] = {
@@ -43,6 +48,38 @@ struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, c
 	    .registers = REGISTERS,
 	    .trap = true,
 	};
+}
+
+/* Where a machine is short of processors, a virtual one misses a hit now and then. */
+static struct mt_error *try_hits(int fd, volatile uint64_t *variable)
+{
+	uint64_t hits = 0;
+
+	for (int i = 0; i < MOST_TRIES; i++) {
+		(*variable)++;
+		/* Who cannot tell is believed. */
+		if (mt_system_read(fd, &hits, sizeof(hits)) != sizeof(hits) || hits)
+			return NULL;
+	}
+	return mt_error_new(MT_ERROR_UNSUPPORTED, MT_BREAKPOINT_NEVER_HIT);
+}
+
+struct mt_error *mt_breakpoint_probe(size_t ring_bytes)
+{
+	volatile uint64_t variable = 0;
+	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&variable,
+						 .length = sizeof(variable)};
+	const struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
+	struct mt_data_ring ring = {0};
+	int fd = -1;
+
+	mt_try(mt_perf_event_open(&spec, 0, -1, -1, &fd));
+	struct mt_error *error = ring_bytes ? mt_data_ring_map(fd, ring_bytes, false, &ring) : NULL;
+	if (!error)
+		error = try_hits(fd, &variable);
+	mt_data_ring_unmap(&ring);
+	mt_system_close(fd);
+	return error;
 }
 
 bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample)

@@ -9,6 +9,9 @@
  * is the leader's descriptor.  It then stays paused, also when the leader is disabled and enabled,
  * until an event of the group with MT_PERF_AUX_RESUME has a sample.
  *
+ * There are hypervisors that let debug registers be set, by perf_event_open(2) and by ptrace(2),
+ * and under which nothing ever stops at them.  So whoever is about to use some asks first.
+ *
  * Source: perf_event_open(2), PERF_TYPE_BREAKPOINT; Intel SDM vol. 3B, 17.2 "Debug Registers". */
 #ifndef MT_KERNEL_BREAKPOINT_H
 #define MT_KERNEL_BREAKPOINT_H
@@ -20,6 +23,9 @@
 #include <sys/user.h>
 
 #define MT_BREAKPOINT_MOST 2 /* of ours: the other two are the debugger's */
+/* Why none is used, for messages. */
+#define MT_BREAKPOINT_NEVER_HIT                                                                    \
+	"debug registers can be set here, but are never hit, as under some hypervisors"
 
 /* When it hits. */
 enum mt_access {
@@ -36,6 +42,10 @@ struct mt_breakpoint {
 
 /* WHAT is lent to the spec. */
 struct mt_perf_spec mt_breakpoint_spec(const struct mt_breakpoint *breakpoint, const char *what);
+/* Sets one on a variable of our own, with a ring of so many bytes (0: none), and writes that:
+ * whether it is hit.  Nobody is signalled.  Errors: UNSUPPORTED (MT_BREAKPOINT_NEVER_HIT); those of
+ * mt_perf_event_open() and mt_data_ring_map(). */
+struct mt_error *mt_breakpoint_probe(size_t ring_bytes);
 /* A sample of such an event.  False: it is garbled. */
 bool mt_breakpoint_sample(const struct perf_event_header *record, struct mt_ring_sample *sample);
 /* "rax=0x1 rbx=0 …", of such a sample; nothing where it has no registers. */

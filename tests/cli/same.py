@@ -78,11 +78,11 @@ def output_of(debugger, words):
     return normalized(done.stdout), normalized(done.stderr)
 
 
-def same(gdb, mtdb, words, ignored=()):
+def same(gdb, mtdb, words, ignored=(), gdb_words=()):
     """What both print is the same but for NORMAL and lines that begin with what is IGNORED; mtdb's
-    lines."""
+    lines.  GDB_WORDS are for GDB alone."""
     # No pretty-printers: a GDB may have none.
-    gdb = [gdb, "-nx", "-iex", "set auto-load python-scripts off"]
+    gdb = [gdb, "-nx", "-iex", "set auto-load python-scripts off", *gdb_words]
     outputs = [output_of(gdb, words), output_of([mtdb, "-ex", "set print raw-values on"], words)]
     outputs = [[[line for line in lines if not line.startswith(tuple(ignored))] for lines in both]
                for both in outputs]

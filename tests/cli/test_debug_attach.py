@@ -99,6 +99,7 @@ def test_debug_registers_of_a_process(run_mtdb, storm):
     assert storm.wait(timeout=PATIENCE) == 0
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_killed_with_debug_registers(mtdb, storm):
     """They go with the debugger, whatever a thread stands for."""
     words = [mtdb, "-ex", "hbreak count if 1 == 2", "-ex", "watch counter if counter == 1",

@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include "base/array.h"
+#include "kernel/breakpoint.h"
 #include "kernel/clock.h"
 #include "kernel/data_ring.h"
 #include "kernel/event.h"
@@ -19,21 +20,45 @@ static struct {
 	uint64_t capabilities;
 	int seccomp;
 	struct perf_event_attr attr; /* that was asked for */
+	pid_t pid;
+	int count_size;         /* what a read of an event's count returns */
+	unsigned reads, hit_at; /* the read that counts a hit; 0: none ever does */
+	int open;               /* descriptors that were not closed */
 } kernel;
 
 #define CAP_PERFMON (1ull << 38)
 
 int __wrap_mt_system_open_event(const struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+int __wrap_mt_system_close(int fd);
+int __wrap_mt_system_read(int fd, void *bytes, size_t size);
 int __wrap_mt_system_map(int fd, uint64_t offset, size_t size, int protection, void **out);
 int __wrap_mt_system_read_file(const char *path, char *text, size_t size);
 
 int __wrap_mt_system_open_event(const struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 {
-	(void)pid;
 	(void)cpu;
 	(void)group;
 	kernel.attr = *attr;
+	kernel.pid = pid;
+	kernel.open += kernel.result >= 0;
 	return kernel.result;
+}
+
+int __wrap_mt_system_close(int fd)
+{
+	(void)fd;
+	kernel.open--;
+	return 0;
+}
+
+int __wrap_mt_system_read(int fd, void *bytes, size_t size)
+{
+	const uint64_t count = ++kernel.reads >= kernel.hit_at && kernel.hit_at;
+
+	(void)fd;
+	assert_int_equal(size, sizeof(count));
+	memcpy(bytes, &count, size);
+	return kernel.count_size;
 }
 
 int __wrap_mt_system_map(int fd, uint64_t offset, size_t size, int protection, void **out)
@@ -81,6 +106,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.paranoid = 2;
+	kernel.count_size = sizeof(uint64_t);
 	return 0;
 }
 
@@ -165,6 +191,41 @@ static void an_aux_action_stands_where_the_kernel_looks(void **state)
 	assert_int_equal(kernel.attr.bp_len, 8);
 }
 
+static void a_breakpoint_that_is_never_hit_is_no_use(void **state)
+{
+	(void)state;
+	kernel.result = 3;
+	assert_error(mt_breakpoint_probe(0), MT_ERROR_UNSUPPORTED, MT_BREAKPOINT_NEVER_HIT);
+	assert_int_equal(kernel.pid, 0);
+	assert_int_equal(kernel.attr.type, PERF_TYPE_BREAKPOINT);
+	assert_int_equal(kernel.attr.bp_type, HW_BREAKPOINT_W);
+	assert_int_equal(kernel.open, 0);
+}
+
+static void a_breakpoint_need_not_be_hit_at_once(void **state)
+{
+	(void)state;
+	kernel.result = 3;
+	for (kernel.hit_at = 1; kernel.hit_at <= 3; kernel.hit_at++) {
+		kernel.reads = 0;
+		assert_no_error(mt_breakpoint_probe(0));
+		assert_int_equal(kernel.reads, kernel.hit_at);
+	}
+	assert_int_equal(kernel.open, 0);
+}
+
+static void breakpoints_that_cannot_be_tried(void **state)
+{
+	(void)state;
+	kernel.result = 3;
+	kernel.count_size = 0;
+	assert_no_error(mt_breakpoint_probe(0));
+	assert_int_equal(kernel.open, 0);
+	kernel.result = -EPERM;
+	assert_error(mt_breakpoint_probe(0), MT_ERROR_PERMISSION, "cannot open a watchpoint");
+	assert_int_equal(kernel.open, 0);
+}
+
 static void a_page_may_not_tell_of_the_clock(void **state)
 {
 	struct perf_event_mmap_page page = {.time_shift = 10, .time_mult = 1024, .time_zero = 5};
@@ -193,6 +254,9 @@ int main(void)
 	    cmocka_unit_test_setup(limits_and_what_is_taken, set_up),
 	    cmocka_unit_test_setup(rings_tell_of_locked_memory, set_up),
 	    cmocka_unit_test_setup(an_aux_action_stands_where_the_kernel_looks, set_up),
+	    cmocka_unit_test_setup(a_breakpoint_that_is_never_hit_is_no_use, set_up),
+	    cmocka_unit_test_setup(a_breakpoint_need_not_be_hit_at_once, set_up),
+	    cmocka_unit_test_setup(breakpoints_that_cannot_be_tried, set_up),
 	    cmocka_unit_test(a_page_may_not_tell_of_the_clock),
 	};
 
