@@ -8,8 +8,8 @@
 #include "engine/engine.h"
 #include "engine/pt/pause.h"
 #include "kernel/breakpoint.h"
+#include "kernel/data_ring.h"
 #include "kernel/event.h"
-#include "kernel/event_set.h"
 #include "kernel/pmu.h"
 #include "tracks/tracks.h"
 
@@ -90,20 +90,20 @@ static void check_track(const struct mt_command_context *context, const char *na
 				   : summary);
 }
 
-/* Watches a variable of our own. */
 static void check_watch(const struct mt_command_context *context)
 {
-	const uint64_t watched = 0;
-	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&watched,
-						 .length = sizeof(watched)};
-	struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
-	struct mt_event_set set = {0};
-	mt_auto(mt_error) struct mt_error *error =
-	    mt_event_set_add(&set, &spec, 0, -1, 0, MT_DATA_RING_LEAST_BYTES);
+	mt_auto(mt_str) struct mt_str text = {0};
+	mt_auto(mt_error) struct mt_error *error = mt_breakpoint_probe(MT_DATA_RING_LEAST_BYTES);
 
-	mt_event_set_deinit(&set);
-	print_check(context, "watch", !error,
-		    error ? mt_error_message(error) : "debug registers, for --watch");
+	if (error)
+		mt_str_appendf(&text,
+			       "%s; triggers of --engine calls and step need none, and watch at "
+			       "mtdb's prompt single-steps if need be",
+			       mt_error_message(error));
+	else
+		mt_str_append(&text, "debug registers, for --watch and for triggers of the engines "
+				     "pt and sample");
+	print_check(context, "watch", !error, text.failed ? "" : text.text);
 }
 
 /* Whether Intel PT can be recorded here (decoding works everywhere), and whether a trigger's hit
@@ -132,8 +132,15 @@ static void check_hardware(const struct mt_command_context *context)
 		fclose(file);
 	print_check(context, "intel_pt", true, text.failed ? "" : text.text);
 
-	error = mt_pt_try_pause(&pmu);
+	error = mt_breakpoint_probe(0);
 	mt_str_clear(&text);
+	if (error) {
+		mt_str_appendf(&text, "no trigger of the engine pt is hit: %s",
+			       mt_error_message(error));
+		print_check(context, "aux_pause", false, text.failed ? "" : text.text);
+		return;
+	}
+	error = mt_pt_try_pause(&pmu);
 	if (error)
 		mt_str_appendf(&text,
 			       "after a trigger's hit the trace continues until the thread stops: "

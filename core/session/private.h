@@ -103,7 +103,9 @@ struct mt_error *mt_session_take_hits(struct mt_session *session, struct mt_sess
 bool mt_session_is_hit(const struct mt_stop *stop);
 
 /* debug_registers.c */
-/* All that was asked for can have a debug register.  Errors: USAGE (who wants them). */
+#define MT_SESSION_WATCH_RING_BYTES 16384
+/* All that was asked for can have a debug register, and is stopped at by one.  Errors: USAGE (who
+ * wants them); mt_breakpoint_probe()'s. */
 struct mt_error *mt_session_check_registers(const struct mt_session *session);
 /* One is left for the process. */
 bool mt_session_has_register(const struct mt_session *session,

@@ -7,8 +7,6 @@
 #include <signal.h>
 #include <string.h>
 
-#define RING_BYTES 16384
-
 struct mt_error *mt_session_add_watches(struct mt_session *session)
 {
 	const char *const *text = session->options->watches;
@@ -27,18 +25,9 @@ struct mt_error *mt_session_add_watches(struct mt_session *session)
 			    "%s: watching writes too, since the processor cannot watch reads alone",
 			    *text);
 	}
-	if (!session->watches.count)
-		return NULL;
-	mt_perf_clock_init(&session->clock);
-	/* On a variable of our own, so that what cannot be is said before the program runs. */
-	const uint64_t variable = 0;
-	const struct mt_breakpoint breakpoint = {.address = (uint64_t)(uintptr_t)&variable,
-						 .length = sizeof(variable)};
-	const struct mt_perf_spec spec = mt_breakpoint_spec(&breakpoint, "a watchpoint");
-	struct mt_event_set set = {0};
-	struct mt_error *error = mt_event_set_add(&set, &spec, 0, -1, 0, RING_BYTES);
-	mt_event_set_deinit(&set);
-	return error;
+	if (session->watches.count)
+		mt_perf_clock_init(&session->clock);
+	return NULL;
 }
 
 /* That one thread of many cannot be watched is no reason to end. */
@@ -69,7 +58,7 @@ static struct mt_error *open_site(struct mt_session *session, struct mt_session_
 	spec.raw_clock = session->clock.raw;
 	return tolerate_unwatched(session, thread,
 				  mt_event_set_add(&thread->watched, &spec, thread->lwp, leader,
-						   site->watch, RING_BYTES));
+						   site->watch, MT_SESSION_WATCH_RING_BYTES));
 }
 
 struct mt_error *mt_session_watch_thread(struct mt_session *session,

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.same import same, words_of
 
 WORDS = "debug registers can be set here, but are never hit"
+PROMPT = "the command watch at mtdb's prompt, which single-steps if need be"
 
 
 @pytest.fixture(scope="module", name="program")
@@ -32,6 +33,16 @@ def at_prompt(run_mtdb, commands, *what):
                     stdin=subprocess.DEVNULL)
 
 
+def watch_line(run_mtdb):
+    """(yes or no, what follows)."""
+    return re.search(r"^watch +(\w+) +(.*)$", run_mtdb("doctor").stdout, re.M).groups()
+
+
+def test_doctor_says_what_is_so(run_mtdb, perf_events, debug_registers_hit):
+    works, text = watch_line(run_mtdb)
+    assert (works, WORDS in text) == (("yes", False) if debug_registers_hit else ("no", True)), text
+
+
 def test_the_prompt_knows_what_is_so(mtdb, program, compile, debug_registers_hit):
     """Where no perf event may be had, too: ptrace(2) can set registers still."""
     for before in ([], [compile("no_perf_events.c")]):
@@ -40,6 +51,41 @@ def test_the_prompt_knows_what_is_so(mtdb, program, compile, debug_registers_hit
         kind = "Hardware watchpoint" if debug_registers_hit else "Watchpoint"
         assert done.stdout.splitlines() == [f"{kind} 1: at", f"{kind} 2: flags"]
         assert done.stderr.count(WORDS) == (0 if debug_registers_hit else 1)
+
+
+@pytest.mark.usefixtures("never_hit")
+def test_doctor(run_mtdb, perf_events):
+    works, text = watch_line(run_mtdb)
+    assert works == "no" and text.startswith(WORDS) and "--engine calls and step" in text
+
+
+@pytest.mark.usefixtures("never_hit", "perf_events")
+@pytest.mark.parametrize("options, holders, cures", [
+    (["--watch=at"], "--watch at", [PROMPT]),
+    (["--engine=step", "--watch=at", "--watch=flags:4"], "--watch at, --watch flags:4", [PROMPT]),
+    (["--engine=sample", "-t", "moves"], "--trigger moves", ["use --engine calls or step"]),
+    (["--engine=sample", "-t", "moves", "--watch=at"], "--trigger moves, --watch at",
+     ["use --engine calls or step", PROMPT]),
+    (["--engine=sample", "--events=marks"], "--events marks", ["use --engine calls or step"]),
+])
+def test_refused_before_the_program_runs(run_mtdb, program, tmp_path, options, holders, cures):
+    done = run_mtdb("run", "-o", tmp_path / "x.fxt", *options, "--", program)
+    assert done.returncode == 125 and done.stdout == ""
+    assert f"cannot stop at {holders}: {WORDS}" in done.stderr
+    assert [cure for cure in (PROMPT, "use --engine calls or step") if cure in done.stderr] == sorted(cures)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("never_hit", "perf_events")
+@pytest.mark.parametrize("options", [["--watch=counter"], ["--engine=sample", "-t", "count"]])
+def test_a_process_is_not_attached_to_for_that(run_mtdb, compile, tmp_path, options):
+    program = compile("watched_storm.c", "-O1", "-g", "-pthread", "-D_GNU_SOURCE")
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = run_mtdb("attach", "-o", tmp_path / "x.fxt", *options, process.pid)
+        assert done.returncode == 1 and WORDS in done.stderr
+        process.stdin.close()
+        assert process.wait(timeout=120) == 0
 
 
 @pytest.mark.usefixtures("never_hit", "perf_events")

@@ -73,6 +73,7 @@ def doctor(result):
     assert re.search(r"^pt\s+yes", result.output, re.M), result.output
     pauses = "yes" if result.pauses else "no"
     assert re.search(rf"^aux_pause\s+{pauses}", result.output, re.M), result.output
+    assert re.search(r"^watch\s+yes", result.output, re.M), result.output
 
 
 @case(f"{RUN} -- /programs/played")

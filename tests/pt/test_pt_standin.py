@@ -293,6 +293,7 @@ def end_of_storm(run_pt, program):
         return process.wait(timeout=120)
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_killed_while_all_threads_hit(run_pt, compile):
     """A trigger's debug registers go with the tracer, whatever a thread stands for.
 

@@ -183,6 +183,7 @@ def test_a_crash_shows_where_it_was(way, sampled, program):
     assert "crashes" in run.errors  # in its last calls
 
 
+@pytest.mark.usefixtures("debug_registers")
 def test_triggers(sampled, run_mtdb, program):
     run = sampled(program, "triggers", options=["-t", "hit"])
     assert run.status == 5
@@ -272,7 +273,9 @@ def test_attach(running, attach, tmp_path):
 
 
 @pytest.mark.parametrize("options", [[], ["-t", "spin", "--max=0"]], ids=["alone", "with a trigger"])
-def test_a_killed_tracer_leaves_the_program_as_it_was(options, running, attach):
+def test_a_killed_tracer_leaves_the_program_as_it_was(options, running, attach, request):
+    if options:
+        request.getfixturevalue("debug_registers")
     with attach(*options) as tracer:
         tracer.kill()
     come_along(running.pid)

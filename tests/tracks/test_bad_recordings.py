@@ -14,11 +14,12 @@ pytestmark = pytest.mark.sanitize
 
 
 @pytest.fixture(name="good", scope="module")
-def good_recording(run_mtdb, compile, tmp_path_factory):
+def good_recording(run_mtdb, compile, debug_registers_hit, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bad")
+    watch = ["--watch", "counter"] if debug_registers_hit else []
     program = compile("watched.c", "-O1", "-pthread", "-D_GNU_SOURCE", "-static", output="static")
     done = run_mtdb("run", "--engine", "calls", "--events", "sched,faults", "--counter",
-                    "page-faults", "--watch", "counter", "-o", folder / "good.fxt", "-r",
+                    "page-faults", *watch, "-o", folder / "good.fxt", "-r",
                     folder / "good.perf", "--", program, "1")
     if done.returncode == 125:
         pytest.skip(done.stderr)

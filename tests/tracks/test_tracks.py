@@ -254,7 +254,7 @@ def test_doctor_tells_what_can_be_had(mtdb, with_tracefs):
     told = subprocess.run([*with_tracefs, mtdb, "doctor"], text=True, capture_output=True,
                           check=False, timeout=120).stdout
     verdicts = dict(re.findall(r"^(\w+) +(yes|no) ", told, re.M))
-    assert [verdicts[name] for name in ("sched", "faults", "syscalls", "watch")] == ["yes"] * 4
+    assert [verdicts[name] for name in ("sched", "faults", "syscalls")] == ["yes"] * 3
     assert "the reasons why threads wait" not in told
 
 
