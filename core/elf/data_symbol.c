@@ -26,12 +26,12 @@ static bool is_named(const char *raw, const char *name)
 	       strcmp(clear.text, name) == 0;
 }
 
-static bool is_variable(unsigned type)
+static bool is_variable_type(unsigned type)
 {
 	return type == STT_OBJECT || type == STT_TLS || type == STT_COMMON;
 }
 
-static bool is_function(unsigned type)
+static bool is_function_type(unsigned type)
 {
 	return type == STT_FUNC;
 }
@@ -121,24 +121,49 @@ static bool find_in(const struct mt_elf_file *file, unsigned kind, bool (*is_wan
 	return false;
 }
 
-static bool find(struct mt_objfile *objfile, bool (*is_wanted)(unsigned type), const char *name,
+static struct mt_sought_symbol seek(struct mt_objfile *objfile, const char *name, bool is_function)
+{
+	bool (*const is_wanted)(unsigned type) = is_function ? is_function_type : is_variable_type;
+	struct mt_sought_symbol sought = {.is_function = is_function};
+
+	mt_objfile_seek_debug(objfile);
+	sought.is_found =
+	    find_in(&objfile->main, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
+	    find_in(&objfile->debug, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
+	    find_in(&objfile->main, SHT_DYNSYM, is_wanted, name, &sought.symbol);
+	return sought;
+}
+
+static bool find(struct mt_objfile *objfile, const char *name, bool is_function,
 		 struct mt_data_symbol *out)
 {
-	mt_objfile_seek_debug(objfile);
-	return find_in(&objfile->main, SHT_SYMTAB, is_wanted, name, out) ||
-	       find_in(&objfile->debug, SHT_SYMTAB, is_wanted, name, out) ||
-	       find_in(&objfile->main, SHT_DYNSYM, is_wanted, name, out);
+	struct mt_sought_symbol sought;
+
+	mt_array_each (known, &objfile->sought) {
+		if (known->is_function != is_function || strcmp(known->name, name) != 0)
+			continue;
+		if (known->is_found)
+			*out = known->symbol;
+		return known->is_found;
+	}
+	sought = seek(objfile, name, is_function);
+	sought.name = mt_arena_text(&objfile->arena, name, strlen(name));
+	if (sought.name)
+		(void)mt_array_push(&objfile->sought, sought); /* else it is sought again */
+	if (sought.is_found)
+		*out = sought.symbol;
+	return sought.is_found;
 }
 
 bool mt_objfile_find_data_symbol(struct mt_objfile *objfile, const char *name,
 				 struct mt_data_symbol *out)
 {
-	return find(objfile, is_variable, name, out);
+	return find(objfile, name, false, out);
 }
 
 uint64_t mt_objfile_find_function_symbol(struct mt_objfile *objfile, const char *name)
 {
 	struct mt_data_symbol symbol;
 
-	return find(objfile, is_function, name, &symbol) ? symbol.address : 0;
+	return find(objfile, name, true, &symbol) ? symbol.address : 0;
 }

@@ -34,6 +34,7 @@ const char *mt_path_name(const char *path)
 static void destroy(struct mt_objfile *objfile)
 {
 	mt_symbol_index_destroy(objfile->symbols);
+	mt_array_deinit(&objfile->sought);
 	if (objfile->dwarf.data)
 		objfile->dwarf.destroy(objfile->dwarf.data);
 	if (objfile->cfi.data)

@@ -6,6 +6,8 @@
 #define MT_ELF_OBJFILE_PRIVATE_H
 
 #include "base/arena.h"
+#include "base/array.h"
+#include "elf/data_symbol.h"
 #include "elf/eh_frame.h"
 #include "elf/file.h"
 #include "elf/objfile.h"
@@ -22,6 +24,14 @@ struct mt_load_segment {
 };
 
 struct mt_symbol_index;
+
+/* The answer to a question for one symbol: the same few are asked for in each file. */
+struct mt_sought_symbol {
+	const char *name;
+	bool is_function;
+	bool is_found;
+	struct mt_data_symbol symbol;
+};
 
 /* What a folder above keeps with an object file: made at the first question. */
 struct mt_objfile_attachment {
@@ -51,9 +61,10 @@ struct mt_objfile {
 
 	struct mt_arena arena; /* of all that is lent */
 	struct mt_symbol_index *symbols;
-	struct mt_objfile_attachment dwarf; /* dwarf/units.c */
-	struct mt_objfile_attachment cfi;   /* space/unwind_cfi.c */
-	struct mt_objfile_attachment go;    /* go_table.c; NULL: it is no program of Go's */
+	MT_ARRAY(struct mt_sought_symbol) sought; /* without the index */
+	struct mt_objfile_attachment dwarf;       /* dwarf/units.c */
+	struct mt_objfile_attachment cfi;         /* space/unwind_cfi.c */
+	struct mt_objfile_attachment go;          /* go_table.c; NULL: it is no program of Go's */
 	bool go_sought;
 	uint32_t own_function_count;
 	uint32_t *function_count; /* gives ids: the pool's, or own_function_count */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Variables by their names, wherever these lie in a table of names that is read in pieces. */
 #include "elf/data_symbol.h"
+#include "elf/objfile_private.h"
 #include "unit.h"
 
 #include <elf.h>
@@ -106,11 +107,30 @@ static void a_name_may_be_the_end_of_another(void **state)
 	expect_at(100, "not_");
 }
 
+/* What a file was asked for once is known: its names can be gone by then. */
+static void a_name_is_sought_once(void **state)
+{
+	struct mt_objfile *objfile = open_with_name(100, "");
+	struct mt_data_symbol first = {0}, again = {0};
+
+	(void)state;
+	assert_true(mt_objfile_find_data_symbol(objfile, NAME, &first));
+	assert_false(mt_objfile_find_data_symbol(objfile, "another_variable", &again));
+	assert_int_equal(mt_objfile_find_function_symbol(objfile, NAME), 0);
+	mt_elf_file_close(&objfile->main);
+	assert_true(mt_objfile_find_data_symbol(objfile, NAME, &again));
+	assert_memory_equal(&first, &again, sizeof(first));
+	assert_false(mt_objfile_find_data_symbol(objfile, "another_variable", &again));
+	assert_int_equal(mt_objfile_find_function_symbol(objfile, NAME), 0);
+	mt_objfile_unref(objfile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_name_is_found_wherever_it_lies),
 	    cmocka_unit_test(a_name_may_be_the_end_of_another),
+	    cmocka_unit_test(a_name_is_sought_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
