@@ -1,27 +1,61 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/clock.h"
+#include "base/search.h"
 #include "session/languages/go.h"
 #include "session/languages/python.h"
 #include "session/languages/words.h"
 #include "session/private.h"
 
+#include "process/maps.h"
 #include "process/proc.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #define FIRST_LOOK_NS 50000000u
 
+struct walk {
+	struct mt_session *session;
+	struct mt_session_process *process;
+	uint64_t time_ns;
+	size_t known; /* when it began: behind these are the new ones */
+	bool failed;  /* not to read the mappings, but at what was done with one */
+};
+
 /* NULL: it is new. */
-static struct mt_session_map *known_map(struct mt_session_process *process,
-					const struct mt_map *map)
+static struct mt_session_map *known_map(const struct walk *walk, const struct mt_map *map)
 {
-	mt_array_each (known, &process->maps)
-		if (known->start == map->start && known->end == map->end &&
-		    known->offset == map->offset && known->inode == map->inode)
-			return known;
+	struct mt_session_map *maps = walk->process->maps.items;
+	const size_t first = mt_partition_point(i, 0, walk->known, maps[i].start < map->start);
+
+	for (size_t i = first; i < walk->known && maps[i].start == map->start; i++)
+		if (maps[i].end == map->end && maps[i].offset == map->offset &&
+		    maps[i].inode == map->inode)
+			return &maps[i];
 	return NULL;
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct mt_session_map *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static struct mt_error *each_map(struct walk *walk,
+				 struct mt_error *(*found)(void *context, const struct mt_map *map))
+{
+	struct mt_session_process *process = walk->process;
+
+	walk->known = process->maps.count;
+	struct mt_error *error =
+	    mt_target_each_map(walk->session->target, process->pid, found, walk);
+	if (process->maps.count > walk->known)
+		qsort(process->maps.items, process->maps.count, sizeof(*process->maps.items),
+		      by_start);
+	return error;
 }
 
 static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_map *map)
@@ -51,13 +85,6 @@ static struct mt_error *put_map(struct mt_session *session, pid_t pid,
 	memcpy(record.mmap.build_id, mapping->build_id.bytes, mapping->build_id.size);
 	return mt_recording_writer_put(session->writer, &record);
 }
-
-struct walk {
-	struct mt_session *session;
-	struct mt_session_process *process;
-	uint64_t time_ns;
-	bool failed; /* not to read the mappings, but at what was done with one */
-};
 
 static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map *map)
 {
@@ -122,7 +149,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
 
 	if ((!map->executable && !has_tables(walk, map)) || map->start >> 63 ||
-	    known_map(walk->process, map) || is_own(walk->session, walk->process->pid, map))
+	    known_map(walk, map) || is_own(walk->session, walk->process->pid, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
@@ -142,33 +169,39 @@ static struct mt_error *see_again(void *context, const struct mt_map *map)
 
 /* A library that was unloaded: should it come again, it is new, triggers and all, and until then
  * another may be in its place. */
-static struct mt_error *forget_gone(struct mt_session *session, struct mt_session_process *process)
+static struct mt_error *forget_gone(struct walk *walk)
 {
+	struct mt_session_process *process = walk->process;
+	MT_ARRAY(struct mt_session_map) gone = {0};
+	struct mt_error *error = NULL;
+	size_t kept = 0;
+
 	mt_array_each (known, &process->maps)
 		known->is_there = false;
-	mt_try(session->target->ops->each_map(session->target, process->pid, see_again, process));
-	for (size_t i = process->maps.count; i-- > 0;) {
-		const struct mt_session_map gone = process->maps.items[i];
-
-		if (gone.is_there)
-			continue;
-		process->maps.items[i] = process->maps.items[--process->maps.count];
-		mt_try(mt_session_forget_code(session, process, &gone));
-	}
-	return NULL;
+	mt_try(each_map(walk, see_again));
+	mt_array_each (known, &process->maps)
+		if (known->is_there || mt_array_push(&gone, *known))
+			process->maps.items[kept++] = *known;
+	process->maps.count = kept;
+	for (size_t i = 0; i < gone.count && !error; i++)
+		error = mt_session_forget_code(walk->session, process, &gone.items[i]);
+	mt_array_deinit(&gone);
+	return error;
 }
 
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns)
 {
-	struct walk walk = {session, process, time_ns, false};
-	struct mt_error *error = forget_gone(session, process);
+	struct walk walk = {.session = session, .process = process, .time_ns = time_ns};
+	struct mt_held_maps held;
 
+	mt_target_hold_maps(session->target, process->pid, &held);
+	struct mt_error *error = forget_gone(&walk);
 	if (!error)
-		error =
-		    session->target->ops->each_map(session->target, process->pid, see_map, &walk);
+		error = each_map(&walk, see_map);
 	if (!error)
 		error = mt_session_bind_conditions(session, process);
+	mt_target_let_maps_go(session->target, &held);
 	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
 	/* PR_SET_DUMPABLE: only root may look at it any more. */
@@ -188,7 +221,7 @@ static struct mt_error *see_made(void *context, const struct mt_map *map)
 	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
 	const struct mt_mapping mapping = {.start = map->start, .end = map->end, .path = "//anon"};
 
-	if (!map->executable || map->path[0] || map->start >> 63 || known_map(walk->process, map))
+	if (!map->executable || map->path[0] || map->start >> 63 || known_map(walk, map))
 		return NULL;
 	if (mt_array_push(&walk->process->maps, seen))
 		return mt_error_no_memory();
@@ -200,9 +233,9 @@ static struct mt_error *see_made(void *context, const struct mt_map *map)
 
 static struct mt_error *put_made(struct mt_session *session, struct mt_session_process *process)
 {
-	struct walk walk = {session, process, mt_session_now(session), false};
-	struct mt_error *error =
-	    session->target->ops->each_map(session->target, process->pid, see_made, &walk);
+	struct walk walk = {
+	    .session = session, .process = process, .time_ns = mt_session_now(session)};
+	struct mt_error *error = each_map(&walk, see_made);
 
 	if (walk.failed)
 		return error;

@@ -2,6 +2,7 @@
 /* What is known of a process's code: the space in which names are looked up, to which mappings
  * come. */
 #include "expr/expr.h"
+#include "process/maps.h"
 #include "process/proc.h"
 #include "session/state/state.h"
 #include "values/libraries.h"
@@ -49,8 +50,7 @@ struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_sessio
 		mt_try(mt_space_pool_create(NULL, &session->pool));
 	if (!process->code)
 		mt_try(mt_space_create(session->pool, process->pid, &process->code));
-	mt_try(
-	    mt_session_target_ops(session)->each_map(session->target, process->pid, see, &seeing));
+	mt_try(mt_target_each_map(session->target, process->pid, see, &seeing));
 	return mt_expr_program_create(process->code, &process->program);
 }
 

@@ -93,8 +93,8 @@ struct mt_session_map {
 
 struct mt_session_process {
 	pid_t pid;
-	unsigned last_thread; /* its number */
-	MT_ARRAY(struct mt_session_map) maps;
+	unsigned last_thread;                 /* its number */
+	MT_ARRAY(struct mt_session_map) maps; /* by their starts */
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
 	MT_ARRAY(struct mt_session_probe) probes;
