@@ -15,13 +15,16 @@
 #include <sys/wait.h>
 
 #define FIRST_LOOK_NS 50000000u
+#define MOST_OPEN     128u /* files at a time that nobody wants but to be looked at */
 
 struct walk {
 	struct mt_session *session;
 	struct mt_session_process *process;
 	uint64_t time_ns;
-	size_t known; /* when it began: behind these are the new ones */
-	bool failed;  /* not to read the mappings, but at what was done with one */
+	size_t known;   /* when it began: behind these are the new ones */
+	bool owns_pool; /* the session has it for this walk alone */
+	unsigned opened;
+	bool failed; /* not to read the mappings, but at what was done with one */
 };
 
 /* NULL: it is new. */
@@ -86,7 +89,39 @@ static struct mt_error *put_map(struct mt_session *session, pid_t pid,
 	return mt_recording_writer_put(session->writer, &record);
 }
 
-static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map *map)
+/* Nobody has taken anything out of it. */
+static void drop_pool(const struct walk *walk)
+{
+	if (!walk->owns_pool || walk->process->code)
+		return;
+	mt_space_pool_destroy(walk->session->pool);
+	walk->session->pool = NULL;
+}
+
+/* Triggers, and what is said of languages, are looked for in the same one.  *OUT is the pool's;
+ * NULL: it cannot be had. */
+static struct mt_error *open_file(struct walk *walk, const char *path, struct mt_objfile **out)
+{
+	if (++walk->opened % MOST_OPEN == 0)
+		drop_pool(walk);
+	if (!walk->session->pool)
+		mt_try(mt_space_pool_create(NULL, &walk->session->pool));
+	return mt_space_pool_open(walk->session->pool, path, out);
+}
+
+static struct mt_error *see_file(const struct walk *walk, struct mt_objfile *objfile,
+				 const struct mt_map *map)
+{
+	struct mt_session *session = walk->session;
+	struct mt_session_process *process = walk->process;
+
+	mt_try(mt_session_see_header(session, process, objfile));
+	mt_try(mt_session_see_goroutines(session, process, objfile));
+	mt_try(mt_session_see_python(session, process, objfile, map));
+	return mt_session_see_objects(process, objfile, map);
+}
+
+static struct mt_error *put_new_map(struct walk *walk, const struct mt_map *map)
 {
 	struct mt_mapping mapping = {
 	    .start = map->start, .end = map->end, .offset = map->offset, .path = map->path};
@@ -99,25 +134,12 @@ static struct mt_error *put_new_map(const struct walk *walk, const struct mt_map
 			mapping.path = kept;
 	} else if (map->path[0] == '/') {
 		struct mt_objfile *objfile = NULL;
-		struct mt_build_id id = {0};
-		mt_error_destroy(mt_objfile_open(map->path, NULL, NULL, &objfile));
-		struct mt_error *error = NULL;
+
+		mt_try(open_file(walk, map->path, &objfile));
 		if (objfile) {
-			id = *mt_objfile_build_id(objfile);
-			error = mt_session_see_header(walk->session, walk->process, objfile);
-			if (!error)
-				error = mt_session_see_goroutines(walk->session, walk->process,
-								  objfile);
-			if (!error)
-				error = mt_session_see_python(walk->session, walk->process, objfile,
-							      map);
-			if (!error)
-				error = mt_session_see_objects(walk->process, objfile, map);
+			mapping.build_id = *mt_objfile_build_id(objfile);
+			mt_try(see_file(walk, objfile, map));
 		}
-		mt_objfile_unref(objfile);
-		if (error)
-			return error;
-		mapping.build_id = id;
 	} else if (!map->path[0]) {
 		mapping.path = "//anon";
 	}
@@ -192,7 +214,10 @@ static struct mt_error *forget_gone(struct walk *walk)
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns)
 {
-	struct walk walk = {.session = session, .process = process, .time_ns = time_ns};
+	struct walk walk = {.session = session,
+			    .process = process,
+			    .time_ns = time_ns,
+			    .owns_pool = !session->pool};
 	struct mt_held_maps held;
 
 	mt_target_hold_maps(session->target, process->pid, &held);
@@ -202,6 +227,7 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 	if (!error)
 		error = mt_session_bind_conditions(session, process);
 	mt_target_let_maps_go(session->target, &held);
+	drop_pool(&walk);
 	if (!error || walk.failed || mt_error_code(error) != MT_ERROR_PERMISSION)
 		return error;
 	/* PR_SET_DUMPABLE: only root may look at it any more. */

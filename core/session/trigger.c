@@ -269,7 +269,7 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 	struct search search = {.session = session, .process = process};
 	struct mt_error *error = NULL;
 
-	if (!session->pool)
+	if (!session->triggers.count && !session->watches.count && !process->program)
 		return NULL;
 	mt_try(mt_space_create(session->pool, process->pid, &search.space));
 	error = mt_space_add(search.space, mapping);

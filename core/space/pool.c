@@ -173,6 +173,16 @@ const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, 
 	return NULL;
 }
 
+struct mt_error *mt_space_pool_open(struct mt_space_pool *pool, const char *path,
+				    struct mt_objfile **out)
+{
+	const struct mt_build_id any = {0};
+	const struct mt_space_pool_file *file = mt_space_pool_file(pool, path, &any);
+
+	*out = file ? file->objfile : NULL;
+	return file ? NULL : mt_error_no_memory();
+}
+
 struct mt_error *mt_space_pool_adopt(struct mt_space_pool *pool, struct mt_objfile *objfile)
 {
 	if (objfile->function_count == &pool->function_count)

@@ -20,6 +20,10 @@ struct mt_space_pool;
 struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 				      struct mt_space_pool **out); /* options are copied */
 void mt_space_pool_destroy(struct mt_space_pool *pool);            /* NULL is fine */
+/* The file that lies at PATH by now, as spaces of the pool have it too; *OUT is lent.  NULL: it
+ * cannot be opened.  Errors: NO_MEMORY. */
+struct mt_error *mt_space_pool_open(struct mt_space_pool *pool, const char *path,
+				    struct mt_objfile **out);
 /* How many mt_function ids were given out. */
 uint32_t mt_space_pool_function_count(const struct mt_space_pool *pool);
 /* That of kind PYTHON: the same one for the same words.  NULL: no memory. */
