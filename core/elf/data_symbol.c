@@ -64,13 +64,13 @@ static bool find_names(const struct mt_elf_file *file, unsigned kind, GElf_Shdr 
 static bool may_have(const struct mt_elf_file *file, unsigned kind, const char *name)
 {
 	const size_t length = strlen(name); /* so much of a piece may belong to the next one's */
+	char piece[PIECE_BYTES]; /* no heap, which would grow and shrink with each file */
 	GElf_Shdr names;
 
 	if (!file->elf || !find_names(file, kind, &names))
 		return false;
-	char *piece = length < PIECE_BYTES / 2 && !strstr(name, "::") ? malloc(PIECE_BYTES) : NULL;
+	bool found = length >= PIECE_BYTES / 2 || strstr(name, "::");
 	size_t have = 0;
-	bool found = !piece;
 	for (uint64_t done = 0; !found && done < names.sh_size;) {
 		const uint64_t left = names.sh_size - done;
 		const size_t room = PIECE_BYTES - have, size = left < room ? (size_t)left : room;
@@ -84,7 +84,6 @@ static bool may_have(const struct mt_elf_file *file, unsigned kind, const char *
 		memmove(piece, piece + have - kept, kept);
 		have = kept;
 	}
-	free(piece);
 	return found;
 }
 
@@ -127,10 +126,9 @@ static struct mt_sought_symbol seek(struct mt_objfile *objfile, const char *name
 	struct mt_sought_symbol sought = {.is_function = is_function};
 
 	mt_objfile_seek_debug(objfile);
-	sought.is_found =
-	    find_in(&objfile->main, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
-	    find_in(&objfile->debug, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
-	    find_in(&objfile->main, SHT_DYNSYM, is_wanted, name, &sought.symbol);
+	sought.is_found = find_in(&objfile->main, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
+			  find_in(&objfile->debug, SHT_SYMTAB, is_wanted, name, &sought.symbol) ||
+			  find_in(&objfile->main, SHT_DYNSYM, is_wanted, name, &sought.symbol);
 	return sought;
 }
 
