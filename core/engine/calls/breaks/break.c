@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ struct file_bytes {
 static struct mt_error *read_file(void *context, const struct mt_map *map)
 {
 	struct file_bytes *file = context;
-	ssize_t size;
+	struct stat found;
+	ssize_t size = 0;
 
 	if (file->address < map->start || file->address >= map->end || map->path[0] != '/')
 		return NULL;
@@ -49,11 +51,26 @@ static struct mt_error *read_file(void *context, const struct mt_map *map)
 	int fd = open(map->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
-	size = pread(fd, file->bytes, MT_INSN_MAX_BYTES,
-		     (off_t)(file->address - map->start + map->offset));
+	/* In another mount namespace it may be another file's, too.  The device is not compared:
+	 * btrfs has another one for mappings. */
+	if (fstat(fd, &found) == 0 && found.st_ino == map->inode)
+		size = pread(fd, file->bytes, MT_INSN_MAX_BYTES,
+			     (off_t)(file->address - map->start + map->offset));
 	close(fd);
 	file->size = size > 0 ? (size_t)size : 0;
 	return NULL;
+}
+
+/* Of another file that has the module's name there. */
+static bool is_of_another(const struct mt_calls_place *place, uint64_t address)
+{
+	const struct mt_calls_module *module = place->module;
+	const struct mt_plan *plan = module->file->plan;
+	const struct mt_patch *patch = mt_plan_patch_at(plan, address - module->bias);
+
+	return !module->is_mapped_file &&
+	       (place->another ||
+		(patch && place->off[patch - plan->patches.items] == MT_CALLS_OFF_FOREIGN));
 }
 
 /* The program's own bytes from ADDRESS on: the file's, since another tracer of ours may have been
@@ -64,7 +81,7 @@ static struct mt_error *read_code(struct mt_calls_engine *engine, struct mt_call
 	const struct mt_calls_place *place = mt_calls_place_at(space, address);
 	struct file_bytes file = {.address = address, .bytes = bytes};
 
-	if (place) {
+	if (place && !is_of_another(place, address)) {
 		uint64_t left = place->module->end - address;
 
 		*size = left < MT_INSN_MAX_BYTES ? left : MT_INSN_MAX_BYTES;
