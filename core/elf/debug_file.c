@@ -196,3 +196,10 @@ void mt_objfile_seek_debug(struct mt_objfile *objfile)
 	    !find_by_debuglink(objfile, &objfile->debug))
 		find_by_debuginfod(objfile, &objfile->build_id, true, &objfile->debug);
 }
+
+bool mt_objfile_has_debug_info(struct mt_objfile *objfile)
+{
+	mt_objfile_seek_debug(objfile);
+	return mt_section_exists(objfile->main.elf, ".debug_info") ||
+	       (objfile->debug.elf && mt_section_exists(objfile->debug.elf, ".debug_info"));
+}

@@ -41,7 +41,10 @@ unsigned mt_objfile_go_minor(const struct mt_objfile *objfile)
 	    info.data->d_size - LENGTH_AT - 1 < length)
 		return 0;
 	memcpy(text, bytes + LENGTH_AT + 1, length);
-	return strncmp(text, major, sizeof(major) - 1) == 0
-		   ? (unsigned)strtoul(text + sizeof(major) - 1, NULL, 10)
-		   : 0;
+	if (strncmp(text, major, sizeof(major) - 1))
+		return 0;
+	char *end;
+	const unsigned minor = (unsigned)strtoul(text + sizeof(major) - 1, &end, 10);
+	/* "go1.25-20250209-RC00 …" is made from what became Go 1.25 later. */
+	return *end == '-' ? 0 : minor;
 }

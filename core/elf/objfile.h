@@ -51,6 +51,7 @@ struct mt_objfile *mt_objfile_ref(struct mt_objfile *objfile);
 void mt_objfile_unref(struct mt_objfile *objfile); /* NULL is fine */
 
 const char *mt_objfile_path(const struct mt_objfile *objfile); /* as it was asked for */
+bool mt_objfile_has_debug_info(struct mt_objfile *objfile);    /* it, or its debug file */
 /* NULL: no separate file.  Looked for at the first question that needs it. */
 /* The file that its bytes come from: another one where a sysroot or a build id led there; NULL:
  * memory. */

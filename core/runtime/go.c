@@ -12,7 +12,8 @@
 
 unsigned mt_go_goid_offset(unsigned minor)
 {
-	return minor >= 18 && minor <= 22 ? 152 : minor == 23 || minor == 24 ? 160 : 0;
+	/* Go 1.23 has g.syscallbp before it, 1.25 no gobuf.ret any more. */
+	return minor == 23 || minor == 24 ? 160 : minor >= 18 && minor <= 26 ? 152 : 0;
 }
 
 uint64_t mt_go_word(const struct mt_go_memory *memory, uint64_t address)

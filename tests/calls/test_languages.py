@@ -72,6 +72,21 @@ def test_static_go(go, run_mtdb, tmp_path):
     assert count(tmp_path / "out.txt", "main.deep") > 0
 
 
+@pytest.mark.parametrize("version", [b"go1.99", b"go1.25-"], ids=["later", "unreleased"])
+def test_go_of_a_version_that_is_not_known(go, run_mtdb, tmp_path, version):
+    """Stripped, it does not say where its goroutines' numbers lie: they are not told apart."""
+    program = go("go-stripped", "-ldflags=-s -w")
+    code = program.read_bytes()
+    at = code.index(b"\xff Go buildinf:")
+    at = code.index(b"go1.", at)
+    other = tmp_path / "other"
+    other.write_bytes(code[:at] + version + code[at + len(version):])
+    other.chmod(0o755)
+    said = check_same(run_mtdb, other, tmp_path / "out.txt", size="16m")
+    assert said.count("goroutines are not told apart") == 1
+    assert count(tmp_path / "out.txt", "main.deep") > 0
+
+
 def test_ocaml(ocaml, run_mtdb, tmp_path):
     check_same(run_mtdb, ocaml("languages.ml"), tmp_path / "out.txt")
     assert count(tmp_path / "out.txt", r"Languages\.fib") == 1973

@@ -6,11 +6,13 @@
 #include "session/state/state.h"
 
 /* goroutines.c */
+/* It is known where a goroutine's number lies: by the version of Go, or by types. */
+bool mt_session_numbers_goroutines(struct mt_objfile *objfile);
 /* A file was mapped: if it is a program of Go's, its switches to goroutines are recorded from now
  * on.  Errors: NO_MEMORY. */
 struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 					   struct mt_session_process *process,
-					   const struct mt_objfile *objfile);
+					   struct mt_objfile *objfile);
 /* The functions where that is done, and where it ends.  False: there are no more. */
 bool mt_session_goroutine_word(size_t index, struct mt_session_word_spec *out);
 /* What is recorded of such a switch, or of a WAKE, MAKE, MADE. */

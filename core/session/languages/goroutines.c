@@ -44,9 +44,15 @@ static bool can_record(const struct mt_session *session)
 	return breaks && breaks->measures;
 }
 
+bool mt_session_numbers_goroutines(struct mt_objfile *objfile)
+{
+	return mt_go_goid_offset(mt_objfile_go_minor(objfile)) ||
+	       mt_objfile_has_debug_info(objfile);
+}
+
 struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 					   struct mt_session_process *process,
-					   const struct mt_objfile *objfile)
+					   struct mt_objfile *objfile)
 {
 	bool is_new = true;
 
@@ -56,6 +62,12 @@ struct mt_error *mt_session_see_goroutines(struct mt_session *session,
 	if (!process->program)
 		process->entry = mt_proc_entry(process->pid);
 	process->is_go = true;
+	if (!mt_session_numbers_goroutines(objfile))
+		mt_log(
+		    session->options->engine.log, MT_LOG_WARNING,
+		    "goroutines are not told apart: where their numbers lie is known of Go 1.18 to "
+		    "1.26, and by debug information, which %s has not",
+		    mt_objfile_path(objfile));
 	if (session->options->engine.live)
 		return NULL;
 	mt_array_each (trigger, &session->triggers)

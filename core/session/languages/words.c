@@ -44,9 +44,13 @@ bool mt_session_may_have(enum mt_words words, struct mt_objfile *objfile)
 		return mt_python_is_in(objfile);
 	if (words < MT_WORDS_GOROUTINE)
 		return mt_objfile_has_header_note(objfile);
+	if (!mt_objfile_is_go(objfile))
+		return false;
+	const bool tells_number =
+	    words == MT_WORDS_GOROUTINE || words == MT_WORDS_WAKE || words == MT_WORDS_MADE;
 	/* Versions that are not known may have arguments elsewhere than in registers. */
-	return mt_objfile_is_go(objfile) &&
-	       (words == MT_WORDS_GOROUTINE || mt_objfile_go_minor(objfile));
+	return (words == MT_WORDS_GOROUTINE || mt_objfile_go_minor(objfile)) &&
+	       (!tells_number || mt_session_numbers_goroutines(objfile));
 }
 
 struct mt_error *mt_session_parse_words(const struct mt_session_process *process,
