@@ -31,6 +31,7 @@ const char *mt_plan_reason_name(enum mt_plan_reason reason)
 	    [MT_LEFT_SIGNAL_RETURN] = "signal return trampoline",
 	    [MT_LEFT_FLAGS] = "its callers' flags are in use",
 	    [MT_LEFT_FENCED] = "an emulated program runs it",
+	    [MT_LEFT_CHECKED] = "the program checks its code",
 	    [MT_LEFT_START] = "entry point of the program",
 	    [MT_LEFT_CHOSEN] = "not selected",
 	};

@@ -41,6 +41,7 @@ enum mt_plan_reason {
 	MT_LEFT_SIGNAL_RETURN, /* __restore_rt: unwinders know it by its bytes */
 	MT_LEFT_FLAGS,         /* flags are in use where it is entered, or returns */
 	MT_LEFT_FENCED,        /* between pages of ud2: a program that it emulates runs it */
+	MT_LEFT_CHECKED,       /* the program computes a checksum of it */
 	MT_LEFT_START,         /* _start: there is nobody to return to */
 	MT_LEFT_CHOSEN,        /* by --functions, --modules or the throttle */
 	MT_LEFT_REASONS

@@ -55,6 +55,7 @@ struct mt_plan_place {
 #define MT_FACT_SET_GS  0x80  /* names ARCH_SET_GS */
 #define MT_FACT_FLAGS   0x100 /* flags are in use where it is entered, or returns */
 #define MT_FACT_FENCED  0x200 /* between pages of ud2 */
+#define MT_FACT_CHECKED 0x400 /* the program computes a checksum of it */
 
 /* A patch, before it is known whether it has its hole. */
 struct mt_plan_draft {

@@ -222,6 +222,8 @@ static enum mt_plan_reason refusal(uint16_t facts)
 		return MT_LEFT_SIGNAL_RETURN;
 	if (facts & MT_FACT_FENCED)
 		return MT_LEFT_FENCED;
+	if (facts & MT_FACT_CHECKED)
+		return MT_LEFT_CHECKED;
 	if (facts & MT_FACT_FLAGS)
 		return MT_LEFT_FLAGS;
 	if (facts & MT_FACT_START)
@@ -274,7 +276,7 @@ void mt_plan_find_room(struct mt_planner *planner)
 		if (!room.range)
 			continue;
 		plan_function(&room);
-		if (planner->facts.items[i] & (MT_FACT_SIGNAL | MT_FACT_FENCED))
+		if (planner->facts.items[i] & (MT_FACT_SIGNAL | MT_FACT_FENCED | MT_FACT_CHECKED))
 			shut(&room);
 	}
 }
