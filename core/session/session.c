@@ -235,7 +235,7 @@ struct mt_error *mt_session_create(struct mt_target *target,
 	if (!error)
 		error = mt_session_add_watches(session);
 	if (!error && (session->triggers.count || session->watches.count))
-		error = mt_space_pool_create(NULL, &session->pool);
+		error = mt_session_need_pool(session);
 	if (!error)
 		error = create_tracks(session);
 	if (!error)

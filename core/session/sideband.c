@@ -104,8 +104,7 @@ static struct mt_error *open_file(struct walk *walk, const char *path, struct mt
 {
 	if (++walk->opened % MOST_OPEN == 0)
 		drop_pool(walk);
-	if (!walk->session->pool)
-		mt_try(mt_space_pool_create(NULL, &walk->session->pool));
+	mt_try(mt_session_need_pool(walk->session));
 	return mt_space_pool_open(walk->session->pool, path, out);
 }
 

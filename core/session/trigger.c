@@ -271,6 +271,7 @@ struct mt_error *mt_session_find_triggers(struct mt_session *session,
 
 	if (!session->triggers.count && !session->watches.count && !process->program)
 		return NULL;
+	mt_try(mt_session_need_pool(session));
 	mt_try(mt_space_create(session->pool, process->pid, &search.space));
 	error = mt_space_add(search.space, mapping);
 	if (!error)

@@ -7,13 +7,26 @@
 #include "session/state/state.h"
 #include "values/libraries.h"
 
+struct mt_error *mt_session_need_pool(struct mt_session *session)
+{
+	return session->pool ? NULL : mt_space_pool_create(NULL, &session->pool);
+}
+
+/* What is not there yet. */
+static struct mt_error *need_code(struct mt_session *session, struct mt_session_process *process)
+{
+	if (process->code)
+		return NULL;
+	mt_try(mt_session_need_pool(session));
+	return mt_space_create(session->pool, process->pid, &process->code);
+}
+
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping)
 {
 	if (!session->triggers.count && !process->program)
 		return NULL;
-	if (!process->code)
-		mt_try(mt_space_create(session->pool, process->pid, &process->code));
+	mt_try(need_code(session, process));
 	if (!process->program) {
 		mt_try(mt_expr_program_create(process->code, &process->program));
 		process->entry = mt_proc_entry(process->pid);
@@ -46,10 +59,7 @@ struct mt_error *mt_session_see_all(struct mt_session *session, struct mt_sessio
 
 	if (process->program)
 		return NULL;
-	if (!session->pool)
-		mt_try(mt_space_pool_create(NULL, &session->pool));
-	if (!process->code)
-		mt_try(mt_space_create(session->pool, process->pid, &process->code));
+	mt_try(need_code(session, process));
 	mt_try(mt_target_each_map(session->target, process->pid, see, &seeing));
 	return mt_expr_program_create(process->code, &process->program);
 }

@@ -54,6 +54,8 @@ struct mt_expr_frame mt_session_frame_of(struct mt_session_here *here, bool is_e
 /* A mapping of the process that conditions may be about. */
 struct mt_error *mt_session_see_code(struct mt_session *session, struct mt_session_process *process,
 				     const struct mt_mapping *mapping);
+/* The pool of the session's spaces is there from now on.  Errors: NO_MEMORY. */
+struct mt_error *mt_session_need_pool(struct mt_session *session);
 /* The libraries that the program begins with are there. */
 bool mt_session_has_begun(struct mt_session *session, struct mt_session_process *process);
 /* All that is mapped in a live session's process is known, for conditions and values. */
