@@ -3,6 +3,17 @@
 
 #include <Zydis/Zydis.h>
 
+#include <stdbool.h>
+
+/* cmps, scas: what repe and repne test, they have written themselves. */
+static bool is_string_comparison(const ZydisDecodedInstruction *insn)
+{
+	return insn->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+	       insn->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+	       (insn->opcode == 0xa6 || insn->opcode == 0xa7 || insn->opcode == 0xae ||
+		insn->opcode == 0xaf);
+}
+
 struct mt_insn_flags mt_insn_status_flags(const uint8_t *bytes, size_t size)
 {
 	ZydisDecoder decoder;
@@ -16,7 +27,7 @@ struct mt_insn_flags mt_insn_status_flags(const uint8_t *bytes, size_t size)
 
 	const ZydisAccessedFlags *flags = insn.cpu_flags;
 	return (struct mt_insn_flags){
-	    .read = flags->tested & MT_STATUS_FLAGS,
+	    .read = is_string_comparison(&insn) ? 0 : flags->tested & MT_STATUS_FLAGS,
 	    .written = (flags->modified | flags->set_0 | flags->set_1 | flags->undefined) &
 		       MT_STATUS_FLAGS};
 }

@@ -37,6 +37,8 @@ static const struct flags_case cases[] = {
     {"jrcxz", {0xe3, 0}, 2, 0, 0},
     {"setc al", {0x0f, 0x92, 0xc0}, 3, CF, 0},
     {"cmove eax, ebx", {0x0f, 0x44, 0xc3}, 3, ZF, 0},
+    {"repe cmpsb", {0xf3, 0xa6}, 2, 0, ALL},
+    {"repne scasb", {0xf2, 0xae}, 2, 0, ALL},
     {"pushf", {0x9c}, 1, ALL, 0},
     {"popf", {0x9d}, 1, 0, ALL},
     {"push es, which is none", {0x06}, 1, 0, ALL},
