@@ -113,8 +113,9 @@ def test_libraries_take_no_stops_of_their_own(compile, calls_of, tmp_path):
         lines = attach_to([program, *libraries], calls_of, tmp_path)
         return sum("PTRACE_SYSCALL," in line for line in lines)
 
-    # Two lines for each call that is made by itself: as it is left, one for each room.
-    assert stops(*copies) - stops() < 3 * LIBRARIES
+    # Two lines for each call that is made by itself: as it is left, one for each room, and one for
+    # each text that was moved aside.
+    assert stops(*copies) - stops() < 5 * LIBRARIES
 
 
 def test_many_threads_are_not_stopped_more_often_than_few(compile, calls_of, tmp_path):
