@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import time
 
@@ -23,6 +24,9 @@ ROUND = [["--size", "64k"], ["--timestamps", "full"], ["--follow-forks", "--size
          ["--modules", "*lib*", "--no-functions", "_*", "--size", "512k"]]
 EVENT = re.compile(r'{"ph":"([BE])","pid":\d+,"tid":(\d+),"ts":[-\d.]+(?:,"name":"(..))?')
 MOST_DEEP = 400
+FOLDERS = ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
+# They end the system, or never themselves.
+LEFT_ALONE = {"halt", "init", "poweroff", "reboot", "runlevel", "shutdown", "telinit", "yes"}
 
 
 def environment(home):
@@ -130,3 +134,45 @@ def test_unchanged_for_minutes(folder, mtdb):
             compare(program, folder, mtdb, *options)
             if time.monotonic() > end:
                 break
+
+
+def is_program(path):
+    if path.name in LEFT_ALONE or not path.exists() or not os.access(path, os.X_OK):
+        return False
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) or mode & (stat.S_ISUID | stat.S_ISGID):
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def ask_version(path, folder, *before):
+    """Its status, and what it says; both None: it does not end."""
+    try:
+        done = subprocess.run([*before, path, "--version"], cwd=folder, env=environment(folder), check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, start_new_session=True)
+    except subprocess.TimeoutExpired:
+        return None, None
+    # Stripped of the symbols by which it is known, a module that checks its code is patched.
+    if before and b"integrity test failed" in done.stderr:
+        return ask_version(path, folder)
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode, done.stdout
+
+
+@pytest.mark.soak
+def test_whatever_the_system_has(folder, mtdb):
+    """Programs that nobody chose say the same of their version; those that say it each time."""
+    seed = int(os.environ.get("MTRACE_SEED", time.time_ns() % 1000000))
+    end = time.monotonic() + float(os.environ.get("MTRACE_SOAK_SECONDS", "600"))
+    paths = sorted(filter(is_program, (path for one in FOLDERS for path in pathlib.Path(one).glob("*"))))
+    random.Random(seed).shuffle(paths)
+    print(f"\nMTRACE_SEED={seed}, {len(paths)} programs")
+    differ = []
+    for path in paths:
+        if time.monotonic() > end:
+            break
+        alone = ask_version(path, folder)
+        recorded = ask_version(path, folder, mtdb, "run", "--engine", "calls", "-o", "/dev/null", "--")
+        if alone[1] is not None and recorded != alone == ask_version(path, folder):
+            differ.append((path, alone, recorded))
+    assert paths and not differ
