@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-UNITS = 12
+UNITS = 8
 FILL = 200  # functions that make a unit several pages large
 
 UNIT = """
