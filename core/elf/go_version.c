@@ -41,7 +41,7 @@ unsigned mt_objfile_go_minor(const struct mt_objfile *objfile)
 	    info.data->d_size - LENGTH_AT - 1 < length)
 		return 0;
 	memcpy(text, bytes + LENGTH_AT + 1, length);
-	if (strncmp(text, major, sizeof(major) - 1))
+	if (strncmp(text, major, sizeof(major) - 1) != 0)
 		return 0;
 	char *end;
 	const unsigned minor = (unsigned)strtoul(text + sizeof(major) - 1, &end, 10);
