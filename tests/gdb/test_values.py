@@ -84,4 +84,4 @@ def test_stopped_anywhere(gdb, compile):
     told = int(re.search(r"\$1 = (\d+)", session.output)[1])
     first, last = (int(n) for n in re.findall(r" > small\(n=(\d+)\)", session.output))
     assert last == told - 1
-    assert int(re.search(r" (\d+) .* work \(calls_stopped", session.output)[1]) == last - first + 1
+    assert int(re.search(r"s +(\d+) .* work \(calls_stopped", session.output)[1]) == last - first + 1
