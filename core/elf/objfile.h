@@ -52,10 +52,10 @@ void mt_objfile_unref(struct mt_objfile *objfile); /* NULL is fine */
 
 const char *mt_objfile_path(const struct mt_objfile *objfile); /* as it was asked for */
 bool mt_objfile_has_debug_info(struct mt_objfile *objfile);    /* it, or its debug file */
-/* NULL: no separate file.  Looked for at the first question that needs it. */
 /* The file that its bytes come from: another one where a sysroot or a build id led there; NULL:
  * memory. */
 const char *mt_objfile_code_path(const struct mt_objfile *objfile);
+/* NULL: no separate file.  Looked for at the first question that needs it. */
 const char *mt_objfile_debug_path(struct mt_objfile *objfile);
 const struct mt_build_id *mt_objfile_build_id(const struct mt_objfile *objfile);
 bool mt_objfile_is_pie(const struct mt_objfile *objfile); /* ET_DYN */

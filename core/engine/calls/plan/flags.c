@@ -48,7 +48,7 @@ static void note_reader(struct mt_planner *planner, const struct mt_plan_flags *
 	if (flags->callee) {
 		if (mt_array_push(&planner->flag_readers, reader))
 			planner->failed = true;
-	} else if (place->function != MT_PLAN_NOWHERE) {
+	} else if (place->function != MT_PLAN_NOWHERE) { /* else bytes like a call of 0 */
 		planner->facts.items[place->function] |= MT_FACT_FLAGS;
 	}
 }

@@ -75,8 +75,8 @@ struct mt_drafts {
 /* Flags that instructions read straight on have left as they were. */
 struct mt_plan_flags {
 	uint16_t kept;   /* MT_STATUS_FLAGS */
-	uint64_t behind; /* a call, since which that is so; else the begin of a function */
-	uint64_t callee; /* of that call; 0: there is none */
+	uint64_t behind; /* the call since which that is so */
+	uint64_t callee; /* of that call; 0: there is none, but the begin of a function */
 };
 
 /* Such a flag is read behind a call. */
