@@ -39,7 +39,9 @@ PTRACE_OBJECTS := $(PTRACE_SOURCES:%.c=$(BUILD)/obj/%.o)
 MTDB_OBJECTS := $(MTDB_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
+FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(BUILD)/obj/%.o)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
+BENCH_OBJECTS := $(BENCH_SOURCES:%.c=$(BUILD)/obj/%.o)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
 MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 
@@ -133,7 +135,7 @@ $(BUILD)/tests/test_ptrace_call: UNIT_LDFLAGS := -Wl,--wrap=ptrace -Wl,--wrap=mt
 $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 	$(foreach name,open_event close read map read_file,-Wl,--wrap=mt_system_$(name))
 
-$(UNIT_OBJECTS): CPPFLAGS += -Itests/unit
+$(UNIT_OBJECTS) $(FUZZ_OBJECTS): CPPFLAGS += -Itests/unit
 # It evaluates expressions over its own variables.
 $(BUILD)/obj/tests/unit/test_calls_condition.o $(BUILD)/obj/tests/unit/test_calls_recorded.o: ALL_CFLAGS += -g
 $(BUILD)/tests/test_ptrace_call $(BUILD)/tests/test_ptrace_padding $(BUILD)/tests/test_ptrace_wait: $(BUILD)/obj/terminal/ending.o $(BUILD)/libmtrace-ptrace.a
@@ -142,16 +144,17 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $(filter %.o %-ptrace.a,$^) $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
-$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libmtrace-core.a
+$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(CORE_LIBS)
 
 $(BUILD)/man/%: docs/man/%.md
 	@mkdir -p $(@D)
 	pandoc --standalone --from markdown-smart-tex_math_dollars-citations --to man --variable footer='mtrace $(VERSION)' -o $@ $<
 
-unit: $(UNIT_TESTS)
-	@scripts/run-unit $^
+# What a change of the core would break is compiled with them.
+unit: $(UNIT_TESTS) $(FUZZ_OBJECTS) $(BENCH_OBJECTS)
+	@scripts/run-unit $(UNIT_TESTS)
 
 pytest: all
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -n $$(($$(nproc) + 1))
@@ -218,8 +221,8 @@ fuzz:
 
 fuzzers: $(FUZZERS)
 
-$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libmtrace-core.a
-	$(CC) $(CPPFLAGS) -Itests/unit $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libmtrace-core.a $(CORE_LIBS)
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libmtrace-core.a
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(CORE_LIBS)
 
 soak: all
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -m soak
@@ -271,4 +274,5 @@ help:
 	@echo 'make deb        Debian packages: mtrace, gdb-mtrace, mtrace-dev'
 	@echo 'make clean      remove build/'
 
--include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(FUZZERS:=.d) $(BENCHES:=.d)
+-include $(CORE_OBJECTS:.o=.d) $(MTDB_OBJECTS:.o=.d) $(PTRACE_OBJECTS:.o=.d) $(PLUGIN_OBJECTS:.o=.d) $(UNIT_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) \
+         $(BENCH_OBJECTS:.o=.d)

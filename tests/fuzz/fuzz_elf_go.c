@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct mt_objfile *objfile = made_go_open(bytes, size < MADE_GO_SIZE ? size : MADE_GO_SIZE);
+	struct mt_objfile *objfile =
+	    made_go_open(".gopclntab", bytes, size < MADE_GO_SIZE ? size : MADE_GO_SIZE);
 	struct mt_source source;
 	size_t count;
 
