@@ -41,6 +41,7 @@ UNIT_OBJECTS := $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o)
 UNIT_TESTS   := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 FUZZ_OBJECTS := $(FUZZ_SOURCES:%.c=$(BUILD)/obj/%.o)
 FUZZERS      := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/%)
+FUZZ_SEEDS   := $(FUZZ_SOURCES:tests/fuzz/%.c=$(BUILD)/tests/%)
 BENCH_OBJECTS := $(BENCH_SOURCES:%.c=$(BUILD)/obj/%.o)
 BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
 MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
@@ -144,6 +145,10 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $(filter %.o %-ptrace.a,$^) $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
+$(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/seeds.o $(BUILD)/libmtrace-core.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(CORE_LIBS) -lcmocka
+
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(CORE_LIBS)
@@ -152,9 +157,9 @@ $(BUILD)/man/%: docs/man/%.md
 	@mkdir -p $(@D)
 	pandoc --standalone --from markdown-smart-tex_math_dollars-citations --to man --variable footer='mtrace $(VERSION)' -o $@ $<
 
-# What a change of the core would break is compiled with them.
-unit: $(UNIT_TESTS) $(FUZZ_OBJECTS) $(BENCH_OBJECTS)
-	@scripts/run-unit $(UNIT_TESTS)
+# What a change of the core may break is compiled with them, and fuzzers try their seeds.
+unit: $(UNIT_TESTS) $(FUZZ_SEEDS) $(BENCH_OBJECTS)
+	@scripts/run-unit $(UNIT_TESTS) $(FUZZ_SEEDS)
 
 pytest: all
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests -q -n $$(($$(nproc) + 1))

@@ -43,6 +43,7 @@ static struct mt_objfile *make_objfile(void)
 	static const uint8_t code[] = {
 	    0x55,                         /* push rbp */
 	    0x48, 0x89, 0xe5,             /* mov rbp, rsp */
+	    0x85, 0xff,                   /* test edi, edi */
 	    0x74, 0x02,                   /* jz to the pop */
 	    0x31, 0xc0,                   /* xor eax, eax */
 	    0x5d,                         /* pop rbp */
@@ -56,7 +57,7 @@ static struct mt_objfile *make_objfile(void)
 	elf.symbol_count = FUNCTIONS;
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		memcpy(elf.text + 32 * i, code, sizeof(code));
-		elf.symbols[i] = (struct made_symbol){32 * i, 10, STT_FUNC};
+		elf.symbols[i] = (struct made_symbol){32 * i, 12, STT_FUNC};
 	}
 	elf.text_size = 32 * FUNCTIONS;
 	file = made_elf_file(&elf);
