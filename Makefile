@@ -145,7 +145,8 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(UNIT_LDFLAGS) -o $@ $(filter %.o %-ptrace.a,$^) $(BUILD)/libmtrace-core.a $(CORE_LIBS) -lcmocka
 
-$(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/seeds.o $(BUILD)/libmtrace-core.a
+$(FUZZ_SEEDS): $(BUILD)/obj/tests/fuzz/seeds.o
+$(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/libmtrace-core.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $^ $(CORE_LIBS) -lcmocka
 
@@ -213,14 +214,17 @@ format:
 	git ls-files -z '*.[ch]' ':!tests/fixtures' ':!tests/kernel' ':!tests/bench' | xargs -0 clang-format -i
 
 # Fuzzers, and the core under them, are built by clang in directories of their own; for
-# MemorySanitizer, which has to see all that is written, those that need next to no library.
+# MemorySanitizer, which has to see all that is written, those that need next to no library, and
+# what they need of the core.
 MEMORY_FUZZERS := fuzz_pt_packet fuzz_pt_decode
+MEMORY_SOURCES := $(wildcard core/base/*.c core/pt/*.c core/x86/*.c)
 
 fuzz:
 	@scripts/install-deps build fuzz
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,address,undefined BUILD=$(BUILD)/fuzz fuzzers
 	@$(PARALLEL_MAKE) --no-print-directory -s CC=clang SAN=fuzzer-no-link,memory BUILD=$(BUILD)/fuzz-memory \
-		CFLAGS='$(CFLAGS) -fsanitize-ignorelist=tests/fuzz/memory.ignorelist' $(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
+		CFLAGS='$(CFLAGS) -fsanitize-ignorelist=tests/fuzz/memory.ignorelist' \
+		CORE_SOURCES='$(MEMORY_SOURCES)' $(MEMORY_FUZZERS:%=$(BUILD)/fuzz-memory/%)
 	@scripts/fuzz $(BUILD)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED)
 	@scripts/fuzz $(BUILD)/fuzz-memory $(FUZZ_SECONDS) $(FUZZ_SEED)
 
