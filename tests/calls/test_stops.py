@@ -70,6 +70,27 @@ int main(int argc, char **argv)
 	rest(NULL);
 }
 """
+# Some threads, alive for several looks of the tracer.
+THREADS_THAT_WAIT = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *rest(void *unused)
+{
+	usleep(300000);
+	return unused;
+}
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	for (int i = atoi(argv[argc - 1]); i > 0; i--)
+		if (pthread_create(&thread, NULL, rest, NULL))
+			return 1;
+	rest(NULL);
+	return 0;
+}
+"""
 LIBRARIES = 30
 
 
@@ -160,3 +181,13 @@ def test_a_hit_thread_goes_on_before_its_snapshot_is_written(compile, calls_of, 
         else:
             sizes.append(int(size[1]))
     assert sum(sizes) > 100000 and last.startswith("ptrace(PTRACE_CONT"), last
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_rings_are_made_ready_for_threads_to_come(threads, compile, calls_of, tmp_path):
+    """One that is alone has its own."""
+    program = compile(write(tmp_path, THREADS_THAT_WAIT), "-O1", "-pthread")
+    made = [line.split(" = ")[-1] for line in calls_of("madvise", "run", "-e", "calls", "-s", "64k", "-o",
+                                                       tmp_path / "out.json", program, str(threads))
+            if "WRITE" in line or "0x17" in line]
+    assert set(made) == ({"0"} if threads else set())

@@ -42,16 +42,21 @@ static void take(struct mt_calls_rings *rings, uint32_t ring)
 }
 
 /* A first touch costs a thread ten times what it costs where the page is there: ours is as good as
- * its own.  A program of one thread needs few, and one with a thousand reuses them. */
+ * its own.  A program of one thread has what it needs, and one with a thousand reuses them. */
 void mt_calls_warm_ring(struct mt_calls_rings *rings)
 {
 	uint64_t bytes = rings->ring_bytes < MOST_WARM_BYTES ? rings->ring_bytes : MOST_WARM_BYTES;
-	uint32_t wanted = rings->given > 1 ? WARM_RINGS : 1;
+	uint32_t wanted = !rings->given ? 1 : rings->given == 1 ? 0 : WARM_RINGS;
 	uint32_t ring = rings->spare < wanted ? find_free(rings, false) : 0;
+	struct mt_error *error;
 
-	if (!ring || rings->hot[ring] ||
-	    madvise(mt_calls_ring_here(rings, ring), bytes, MT_MADV_POPULATE_WRITE))
+	if (!ring || rings->hot[ring])
 		return;
+	error = mt_calls_rings_reach(rings, ring);
+	if (error || madvise(mt_calls_ring_here(rings, ring), bytes, MT_MADV_POPULATE_WRITE)) {
+		mt_error_destroy(error);
+		return;
+	}
 	rings->hot[ring] = true;
 	rings->spare++;
 }
