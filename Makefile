@@ -191,7 +191,7 @@ check-hardware: all
 	MTRACE_BUILD=$(abspath $(BUILD)) $(PYTHON) -m pytest tests/pt -q -rs -m hardware
 
 check-gdb-testsuite: all
-	@tests/gdb_testsuite/run --build $(BUILD) $(FILES)
+	@scripts/with-plain-debug tests/gdb_testsuite/run --build $(BUILD) $(FILES)
 
 bench: all $(BENCHES)
 	@MTRACE_BUILD=$(abspath $(BUILD)) tests/bench/run
