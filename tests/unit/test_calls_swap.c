@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is read of a text while its program runs: it may be unloaded, and other memory be there. */
+/* What is read of a text while its program runs: it may be unloaded, and other memory be there; and
+ * which of several texts are exchanged at one stop. */
 #include "engine/calls/memory/swap.h"
 
 #include "unit.h"
@@ -95,12 +96,41 @@ static void test_written(void **state)
 	end(text);
 }
 
+/* Each text is due once: small ones together, a large one alone. */
+static void test_turns(void **state)
+{
+	static const uint64_t sizes[] = {1, 27, 1, 1, 3};
+	static const char *const due[] = {"10110", "01000", "00001", NULL};
+	const uint64_t mib = 1u << 20;
+	struct mt_calls_swap swap = {0};
+
+	(void)state;
+	assert_true(mt_calls_swap_all_had_turn(&swap));
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(mt_calls_swap_add(&swap, (i + 1) << 32,
+						   ((i + 1) << 32) + sizes[i] * mib, "file"),
+				 0);
+	for (size_t turn = 0; due[turn]; turn++) {
+		assert_false(mt_calls_swap_all_had_turn(&swap));
+		mt_calls_swap_make_due(&swap, 4 * mib);
+		for (uint64_t i = 0; i < 5; i++)
+			assert_int_equal(mt_calls_swap_is_due(&swap, (i + 1) << 32),
+					 due[turn][i] == '1');
+	}
+	assert_true(mt_calls_swap_all_had_turn(&swap));
+	assert_false(mt_calls_swap_is_due(&swap, 7));
+	mt_calls_swap_make_due(&swap, 4 * mib);
+	assert_false(mt_calls_swap_is_due(&swap, 5ull << 32));
+	mt_array_deinit(&swap.copies);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_unwritten),
 	    cmocka_unit_test(test_other_memory),
 	    cmocka_unit_test(test_written),
+	    cmocka_unit_test(test_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,13 @@ void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc)
 		put(&thread->anchors, (struct mt_ring_anchor){mt_calls_written(thread), tsc, tsc});
 }
 
+void mt_calls_begin_anew(struct mt_calls_thread *thread, uint64_t tsc)
+{
+	thread->begin = thread->used;
+	thread->anchors.items[0] = (struct mt_ring_anchor){thread->used, tsc, tsc};
+	thread->anchors.count = 1;
+}
+
 void mt_calls_note_resumed(struct mt_calls_thread *thread, uint64_t tsc)
 {
 	mt_calls_anchor(thread, tsc);

@@ -14,6 +14,8 @@
 #define MOST_PAUSE_NS 5000000
 #define STILL_NS      20000000ull
 #define REPORT_NS     300000000ull
+#define BETWEEN_NS    1000000
+#define MOST_UNMAPPED (4ull << 20) /* at one stop */
 
 struct attach {
 	struct mt_calls_engine *engine;
@@ -190,12 +192,30 @@ static struct mt_error *stop_again(struct attach *attach)
 	return find_able(attach);
 }
 
-/* In the second stop. */
+/* All run between two stops: none of them takes as long as both. */
+static void let_run(struct attach *attach)
+{
+	const struct timespec pause = {.tv_nsec = BETWEEN_NS};
+
+	mt_target_let_maps_go(attach->engine->target, &attach->maps);
+	resume_all(attach, 0);
+	attach->able = 0;
+	nanosleep(&pause, NULL);
+}
+
+/* In the stops behind the first: texts do not depend on each other.  A thread that runs in between
+ * has its ring, and each text that was exchanged is as it will be, should we be killed. */
 static struct mt_error *join(struct attach *attach, struct mt_calls_entering *entering)
 {
-	mt_try(await_calm(attach));
-	mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
-	return mt_calls_enter_join(entering, attach->able);
+	for (;;) {
+		mt_try(await_calm(attach));
+		mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
+		mt_try(mt_calls_enter_join(entering, attach->able));
+		if (mt_calls_enter_has_joined(entering))
+			return NULL;
+		let_run(attach);
+		mt_try(stop_again(attach));
+	}
 }
 
 static struct mt_error *first_of(struct mt_error *error, struct mt_error *other)
@@ -225,18 +245,22 @@ static struct mt_error *enter(struct attach *attach, struct mt_calls_entering *e
 	return first_of(error, lost);
 }
 
-/* One thread alone stands still for that. */
+/* Part by part, for each of which one thread alone stands still. */
 static struct mt_error *end_enter(struct attach *attach, struct mt_calls_entering *entering)
 {
 	struct mt_target *target = attach->engine->target;
+	struct mt_error *error = NULL;
 
-	mt_target_let_maps_go(target, &attach->maps);
-	attach->able = 0;
-	if (!mt_calls_enter_has_rest(entering))
-		return mt_calls_enter_end(entering, 0);
-	struct mt_error *error = stop_again(attach);
-	mt_target_release_others(target, attach->space->pid, attach->able);
-	return first_of(error, mt_calls_enter_end(entering, attach->able));
+	while (!error && mt_calls_enter_has_rest(entering)) {
+		let_run(attach);
+		error = stop_again(attach);
+		if (error)
+			break;
+		mt_target_release_others(target, attach->space->pid, attach->able);
+		error = mt_calls_enter_unmap(entering, attach->able, MOST_UNMAPPED);
+	}
+	mt_calls_enter_end(entering);
+	return error;
 }
 
 /* That nothing is against it, and what is there of another tracer. */
@@ -269,11 +293,28 @@ static struct mt_error *catch_up(struct attach *attach)
 	return mt_calls_space_update(attach->engine, attach->space, attach->able);
 }
 
+/* Behind the exchange: what libraries came meanwhile, and what was open when recording began, which
+ * is here. */
+static struct mt_error *look_again(struct attach *attach)
+{
+	let_run(attach);
+	mt_try(stop_again(attach));
+	mt_target_hold_maps(attach->engine->target, attach->space->pid, &attach->maps);
+	if (mt_calls_is_whole(attach->engine, attach->space) &&
+	    mt_calls_space_is_current(attach->engine, attach->space))
+		return NULL;
+	/* Their texts are to change. */
+	mt_target_let_maps_go(attach->engine->target, &attach->maps);
+	return await_calm(attach);
+}
+
 static struct mt_error *patch(struct attach *attach, struct mt_calls_entering *entering,
 			      uint64_t stop_at)
 {
-	if (!attach->space->hidden && !attach->space->inherited)
+	if (!attach->space->hidden && !attach->space->inherited) {
 		mt_try(enter(attach, entering));
+		mt_try(look_again(attach));
+	}
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (attach->engine->target->ops->watch_libraries || !stop_at)
 		return NULL;
@@ -296,9 +337,14 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_calm(attach));
 	error = patch(attach, &entering, stop_at);
-	if (error)
-		return first_of(error, mt_calls_enter_end(&entering, attach->able));
-	return end_enter(attach, &entering);
+	if (!error)
+		return end_enter(attach, &entering);
+	/* They stand still already, or nobody can do it. */
+	struct mt_error *left = NULL;
+	while (attach->able && !left && mt_calls_enter_has_rest(&entering))
+		left = mt_calls_enter_unmap(&entering, attach->able, UINT64_MAX);
+	mt_calls_enter_end(&entering);
+	return first_of(error, left);
 }
 
 /* Whose memory or threads are not there any more has become another program, or is about to, and

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Patches into a running process.  What they need is computed before it is touched; memory for it
  * is mapped in the name of one thread, and filled while all threads run; then they stand still
- * until they have their rings, and the patched texts are in the place of the others (swap.c).
+ * until they have their rings, and again and again until the patched texts are in the place of the
+ * others (swap.c), a part of them at each stop.  In between they run.
  *
  * Libraries that come meanwhile are patched like those that come later. */
 #include "engine/calls/private.h"
@@ -9,6 +10,9 @@
 #include "space/unwind.h"
 
 #include <string.h>
+
+/* Of texts that are exchanged at one stop. */
+#define MOST_AT_ONCE (2ull << 20)
 
 struct making {
 	struct mt_calls_engine *engine;
@@ -166,6 +170,36 @@ struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering)
 	return error;
 }
 
+/* The texts that are due. */
+static struct mt_error *exchange(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_engine *engine = entering->engine;
+	struct mt_calls_space *space = entering->space;
+	struct mt_calls_swap *swap = &entering->swap;
+
+	mt_array_each (place, &space->places)
+		if (mt_calls_swap_is_due(swap, place->module->start))
+			mt_calls_text_note_written(space, place, place->checked);
+	mt_try(mt_calls_displace_all(engine, space, swap));
+	/* What is mapped is still known. */
+	if (!space->detour_at)
+		mt_try(mt_calls_space_detour(engine, space));
+	mt_calls_swap_compare(engine, swap);
+	mt_try(mt_calls_swap_exchange(engine, space, swap, lwp));
+	mt_array_each (place, &space->places) {
+		const uint64_t start = place->module->start;
+
+		if (!mt_calls_swap_is_due(swap, start) || mt_calls_swap_is_exchanged(swap, start))
+			continue;
+		mt_calls_text_note_written(space, place, false);
+		place->checked = false;
+		/* Else it was unloaded meanwhile. */
+		if (mt_calls_is_mapped(engine, space, place->module))
+			mt_try(mt_calls_text_write(engine, space, place));
+	}
+	return NULL;
+}
+
 struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp)
 {
 	struct mt_calls_engine *engine = entering->engine;
@@ -174,20 +208,10 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	mt_try(mt_calls_give_rings(engine, space));
-	mt_array_each (place, &space->places)
-		mt_calls_text_note_written(space, place, place->checked);
-	mt_try(mt_calls_displace_all(engine, space));
-	mt_calls_swap_compare(engine, &entering->swap);
-	mt_try(mt_calls_swap_exchange(engine, space, &entering->swap, lwp));
-	mt_array_each (place, &space->places) {
-		if (mt_calls_swap_is_exchanged(&entering->swap, place->module->start))
-			continue;
-		mt_calls_text_note_written(space, place, false);
-		place->checked = false;
-		/* Else it was unloaded meanwhile. */
-		if (mt_calls_is_mapped(engine, space, place->module))
-			mt_try(mt_calls_text_write(engine, space, place));
-	}
+	mt_calls_swap_make_due(&entering->swap, MOST_AT_ONCE);
+	mt_try(exchange(entering, lwp));
+	if (!mt_calls_enter_has_joined(entering))
+		return NULL;
 	/* Those that were set meanwhile. */
 	for (size_t i = entering->breaks; i < space->breaks.count; i++) {
 		struct mt_calls_place *place =
@@ -196,47 +220,28 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 		if (place)
 			mt_try(mt_calls_text_write(engine, space, place));
 	}
-	return mt_calls_space_detour(engine, space);
+	return NULL;
 }
 
-static int see_rest(void *context, uint64_t start, uint64_t bytes)
+bool mt_calls_enter_has_joined(const struct mt_calls_entering *entering)
 {
-	(void)context;
-	(void)start;
-	(void)bytes;
-	return 1;
+	return entering->space->stage == MT_CALLS_REFUSED ||
+	       mt_calls_swap_all_had_turn(&entering->swap);
+}
+
+struct mt_error *mt_calls_enter_unmap(struct mt_calls_entering *entering, pid_t lwp, uint64_t most)
+{
+	return mt_calls_swap_unmap(entering->engine, entering->space, &entering->swap, lwp, most);
 }
 
 bool mt_calls_enter_has_rest(const struct mt_calls_entering *entering)
 {
-	return mt_calls_swap_each_rest(&entering->swap, see_rest, NULL);
+	return mt_calls_swap_has_rest(&entering->swap);
 }
 
-struct unmapping {
-	const struct mt_calls_entering *entering;
-	pid_t lwp;
-	struct mt_error *error;
-};
-
-static int unmap(void *context, uint64_t start, uint64_t bytes)
+void mt_calls_enter_end(struct mt_calls_entering *entering)
 {
-	struct unmapping *unmapping = context;
-	const struct mt_calls_entering *entering = unmapping->entering;
-
-	unmapping->error = mt_calls_room_unmap(entering->engine, unmapping->lwp, start, bytes);
-	if (!unmapping->error)
-		mt_calls_unlist(entering->space, start, bytes);
-	return unmapping->error ? -1 : 0;
-}
-
-struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp)
-{
-	struct unmapping unmapping = {.entering = entering, .lwp = lwp};
-
-	if (lwp)
-		mt_calls_swap_each_rest(&entering->swap, unmap, &unmapping);
 	entering->space->swap = NULL;
 	mt_array_deinit(&entering->swap.copies);
 	mt_array_deinit(&entering->modules);
-	return unmapping.error;
 }

@@ -7,6 +7,7 @@
  * where it stands, a function is open from its first instruction to its last. */
 #include "engine/calls/private.h"
 
+#include "base/clock.h"
 #include "space/unwind.h"
 #include "x86/insn.h"
 
@@ -331,11 +332,23 @@ size_t mt_calls_unreported_frames(const struct mt_calls_thread *thread,
 	return i < frames->count ? i + 1 : 0;
 }
 
+/* What it has written since the patches came does not count. */
+static void begin_recording(struct mt_calls_engine *engine, struct mt_calls_thread *thread)
+{
+	if (!thread->rings)
+		return;
+	thread->used = mt_calls_written_whole(engine, thread, mt_calls_written(thread));
+	mt_calls_begin_anew(thread, mt_clock_tsc());
+}
+
 struct mt_error *mt_calls_note_roots(struct mt_calls_engine *engine, struct mt_calls_space *space)
 {
 	space->roots_pending = false;
-	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next)
-		if (thread->space == space)
-			mt_try(mt_calls_find_frames(engine, thread, NULL, &thread->frames));
+	for (struct mt_calls_thread *thread = engine->threads; thread; thread = thread->hh.next) {
+		if (thread->space != space)
+			continue;
+		begin_recording(engine, thread);
+		mt_try(mt_calls_find_frames(engine, thread, NULL, &thread->frames));
+	}
 	return NULL;
 }

@@ -60,6 +60,7 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 					 .pid = thread->pid,
 					 .lwp = thread->lwp,
 					 .forked = thread->forked,
+					 .is_continued = thread->is_continued,
 					 .pc = thread->pc,
 					 .stack = thread->stack,
 					 .own_stack = thread->own_stack};

@@ -188,6 +188,7 @@ static struct mt_error *clean_text(struct leaving *leaving, pid_t able)
 	mt_try(mt_calls_leave_holes(engine, space));
 	if (space->left)
 		mt_try(mt_calls_left_follow(engine, space, space->left));
+	mt_calls_swap_make_due(&leaving->swap, UINT64_MAX);
 	if (able)
 		mt_error_destroy(mt_calls_swap_exchange(engine, space, &leaving->swap, able));
 	mt_array_each (place, &space->places) {

@@ -103,11 +103,16 @@ struct mt_calls_entering {
 struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
+/* At a stop for a part of the texts: as long as they have not all joined, with the others running
+ * unpatched in between. */
 struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t lwp);
-/* Whether or not that succeeded, and late: what is mapped for nothing goes in the name of LWP,
- * which alone need stand still; 0: it stays. */
+bool mt_calls_enter_has_joined(const struct mt_calls_entering *entering);
+/* Whether or not that succeeded, and late: what is mapped for nothing goes, MOST bytes of it at
+ * most at once, in the name of LWP, which alone need stand still. */
 bool mt_calls_enter_has_rest(const struct mt_calls_entering *entering);
-struct mt_error *mt_calls_enter_end(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_unmap(struct mt_calls_entering *entering, pid_t lwp, uint64_t most);
+/* What is mapped yet stays. */
+void mt_calls_enter_end(struct mt_calls_entering *entering);
 
 /* left_texts.c */
 /* While the process runs: add the texts that lead there and are not of the space's places to SWAP;

@@ -132,6 +132,7 @@ struct mt_error *mt_calls_give_ring(struct mt_calls_engine *engine, struct mt_ca
 	thread->ring = ring;
 	thread->begin = 0;
 	thread->used = 0;
+	thread->is_continued = false;
 	thread->seen_tsc = 0;
 	mt_calls_note_resumed(thread, begin.last);
 	return NULL;

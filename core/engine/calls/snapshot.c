@@ -46,10 +46,8 @@ static bool runs_on(struct mt_calls_engine *engine, const struct mt_calls_thread
 static struct mt_error *begin_anew(struct mt_calls_thread *thread,
 				   const struct mt_calls_history *history)
 {
-	thread->begin = thread->used;
-	thread->anchors.items[0] =
-	    (struct mt_ring_anchor){thread->used, history->tsc, history->tsc};
-	thread->anchors.count = 1;
+	mt_calls_begin_anew(thread, history->tsc);
+	thread->is_continued = true;
 	thread->forked = false;
 	return mt_calls_frames_copy(&thread->frames, &history->frames) ? mt_error_no_memory()
 								       : NULL;
@@ -371,7 +369,7 @@ static struct mt_error *put_whole(struct snapshot *snapshot, const struct mt_cal
 	if (!lost)
 		mt_try(put_frames(history, &history->before, history->before.count, begin_ns + 1,
 				  writer));
-	else if (history->view.begin)
+	else if (history->is_continued)
 		mt_try(put_loss(history, begin_ns + 1, writer));
 	mt_try(put_events(snapshot, history, writer));
 	/* What is open in a forked child was, but for what it says, open at its birth, too. */

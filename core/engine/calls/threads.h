@@ -32,6 +32,8 @@ struct mt_engine_ring mt_calls_ring_look(const struct mt_calls_engine *engine,
 /* anchor.c */
 /* It stands still since TSC, at the latest. */
 void mt_calls_anchor(struct mt_calls_thread *thread, uint64_t tsc);
+/* It stands still since TSC: of its ring counts from then on what lies behind thread->used. */
+void mt_calls_begin_anew(struct mt_calls_thread *thread, uint64_t tsc);
 /* It stood still up to TSC, and goes on. */
 void mt_calls_note_resumed(struct mt_calls_thread *thread, uint64_t tsc);
 /* It stands still, as was seen at TSC: for how long it may have done so before, by what it had of

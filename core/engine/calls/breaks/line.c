@@ -127,7 +127,7 @@ struct mt_error *mt_calls_line_begin(struct mt_calls_engine *engine, struct mt_c
 	one->held = one->gate && is_broken(engine, space, one);
 	/* Before the text changes: should we be killed in between, they go on all the same. */
 	one->written = !one->held;
-	return one->written ? mt_calls_displace_all(engine, space) : NULL;
+	return one->written ? mt_calls_displace_all(engine, space, NULL) : NULL;
 }
 
 struct mt_error *mt_calls_line_yield(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -39,6 +39,7 @@
 #define HUGE_PAGE (2ull << 20)
 #define LARGE     (2 * HUGE_PAGE) /* it has a whole page table somewhere */
 #define CHUNK     (1u << 20)
+#define CALL_COST (128u << 10) /* of a call of mremap(2), in bytes of a text */
 /* Of paths that are read at once and the calls that do, where both are aligned; of one. */
 #define MOST_BYTES      (MT_INJECT_LIST_BYTES - 8)
 #define MOST_PATH_BYTES (MOST_BYTES - sizeof(struct mt_inject_call) - 1)
@@ -75,6 +76,8 @@ static struct mt_error *see_again(void *context, const struct mt_map *map)
 	struct mt_calls_swap *swap = context;
 
 	mt_array_each (copy, &swap->copies) {
+		if (!copy->is_due)
+			continue;
 		copy->text_is_there |= holds(map, copy, copy->start);
 		copy->copy_is_there |= copy->address && holds(map, copy, copy->address);
 		copy->aside_is_taken |=
@@ -362,12 +365,48 @@ bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_cop
 	return reading.is_of_file;
 }
 
+/* Each call flushes TLBs, and writes to page tables of its own. */
+static uint64_t cost_of(const struct mt_calls_copy *copy)
+{
+	return copy->end - copy->start + CALL_COST;
+}
+
+void mt_calls_swap_make_due(struct mt_calls_swap *swap, uint64_t most)
+{
+	uint64_t cost = 0;
+
+	mt_array_each (copy, &swap->copies)
+		copy->is_due = false;
+	mt_array_each (copy, &swap->copies) {
+		if (copy->had_turn || (cost && cost + cost_of(copy) > most))
+			continue;
+		cost += cost_of(copy);
+		copy->is_due = copy->had_turn = true;
+	}
+}
+
+bool mt_calls_swap_is_due(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start)
+			return copy->is_due;
+	return false;
+}
+
+bool mt_calls_swap_all_had_turn(const struct mt_calls_swap *swap)
+{
+	mt_array_each (copy, &swap->copies)
+		if (!copy->had_turn)
+			return false;
+	return true;
+}
+
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap)
 {
 	const int pagemap = mt_proc_open_pagemap(swap->pid);
 
 	mt_array_each (copy, &swap->copies)
-		if (copy->is_filled)
+		if (copy->is_due && copy->is_filled)
 			compare(engine, swap->pid, pagemap, copy);
 	if (pagemap >= 0)
 		close(pagemap);
@@ -404,7 +443,7 @@ static size_t add_calls(const struct mt_calls_space *space, const struct mt_call
 {
 	size_t count = 0;
 
-	if (!copy->is_filled || !copy->text_is_there)
+	if (!copy->is_due || !copy->is_filled || !copy->text_is_there)
 		return 0;
 	if (copy->copy_is_there) {
 		if (goes_aside_first(copy))
@@ -457,6 +496,57 @@ struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
 	return error;
 }
 
+/* What is to be unmapped of it next.  Returns how many bytes; 0: nothing is. */
+static uint64_t rest_of(const struct mt_calls_copy *copy, uint64_t *start)
+{
+	*start = (copy->is_aside ? copy->aside : copy->address) + copy->gone;
+	return copy->is_aside || copy->address ? copy->end - copy->start - copy->gone : 0;
+}
+
+bool mt_calls_swap_has_rest(const struct mt_calls_swap *swap)
+{
+	uint64_t start;
+
+	mt_array_each (copy, &swap->copies)
+		if (rest_of(copy, &start))
+			return true;
+	return false;
+}
+
+static void note_gone(struct mt_calls_copy *copy, uint64_t bytes)
+{
+	copy->gone += bytes;
+	if (copy->gone < copy->end - copy->start)
+		return;
+	copy->gone = 0;
+	if (copy->is_aside)
+		copy->is_aside = false;
+	else
+		copy->address = 0;
+}
+
+/* From its beginning on, as it is listed. */
+struct mt_error *mt_calls_swap_unmap(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, struct mt_calls_swap *swap,
+				     pid_t lwp, uint64_t most)
+{
+	mt_array_each (copy, &swap->copies) {
+		uint64_t start;
+		const uint64_t rest = rest_of(copy, &start), bytes = rest < most ? rest : most;
+
+		if (!rest)
+			continue;
+		if (bytes < rest)
+			mt_calls_unlist(space, start, bytes);
+		mt_try(mt_calls_room_unmap(engine, lwp, start, bytes));
+		if (bytes == rest)
+			mt_calls_unlist(space, start, bytes);
+		note_gone(copy, bytes);
+		return NULL;
+	}
+	return NULL;
+}
+
 int mt_calls_swap_each_rest(const struct mt_calls_swap *swap,
 			    int (*found)(void *context, uint64_t start, uint64_t bytes),
 			    void *context)
@@ -477,10 +567,13 @@ bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
 {
 	if (!swap)
 		return false;
-	mt_array_each (copy, &swap->copies)
+	mt_array_each (copy, &swap->copies) {
+		uint64_t rest;
+
 		if ((copy->address && copy->address == address) ||
-		    (copy->is_aside && copy->aside == address))
+		    (rest_of(copy, &rest) && rest == address))
 			return true;
+	}
 	return false;
 }
 

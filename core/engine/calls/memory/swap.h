@@ -19,8 +19,11 @@ struct mt_calls_copy {
 	uint64_t aside;                    /* where the text may go; 0: nowhere */
 	bool text_is_there, copy_is_there; /* as they were: seen by exchange() */
 	bool aside_is_taken;
+	bool is_due;   /* at this stop */
+	bool had_turn; /* it is, or was at an earlier one */
 	bool is_exchanged;
 	bool is_aside;     /* the text is there, and to be unmapped */
+	uint64_t gone;     /* so many bytes of what is to be unmapped next are */
 	bool is_filled;    /* else it is not to be exchanged */
 	bool is_unwritten; /* nobody has written into the text, whose pages are the file's */
 	uint64_t changes;  /* of the text, when it was read: see mt_calls_swap_is_read() */
@@ -54,13 +57,24 @@ struct mt_error *mt_calls_swap_fill(struct mt_calls_engine *engine,
  * other memory read that was in its place. */
 bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_copy *copy,
 			   const uint8_t *memory, const uint8_t *clean);
-/* While all stand still: those into which somebody wrote since are not to be exchanged. */
+/* Makes texts due that had no turn yet: as many as together cost a stop no more than MOST bytes of
+ * them do, or one. */
+void mt_calls_swap_make_due(struct mt_calls_swap *swap, uint64_t most);
+bool mt_calls_swap_is_due(const struct mt_calls_swap *swap, uint64_t start);
+bool mt_calls_swap_all_had_turn(const struct mt_calls_swap *swap);
+/* While all stand still: those due into which somebody wrote since are not to be exchanged. */
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap);
-/* While all stand still: put the copies, or the files, in the place of the texts that are still
- * there.  What is mapped then for nothing is left to mt_calls_swap_each_rest(). */
+/* While all stand still: put the copies, or the files, in the place of the texts that are due and
+ * still there.  What is mapped then for nothing is left to mt_calls_swap_each_rest(). */
 struct mt_error *mt_calls_swap_exchange(struct mt_calls_engine *engine,
 					const struct mt_calls_space *space,
 					struct mt_calls_swap *swap, pid_t lwp);
+bool mt_calls_swap_has_rest(const struct mt_calls_swap *swap);
+/* Unmaps the first part of what is left over, of MOST bytes at most, in the name of LWP.  Errors:
+ * the target's. */
+struct mt_error *mt_calls_swap_unmap(struct mt_calls_engine *engine,
+				     const struct mt_calls_space *space, struct mt_calls_swap *swap,
+				     pid_t lwp, uint64_t most);
 /* Copies that were not exchanged, and texts that went aside.  Returns what FOUND does, if not 0. */
 int mt_calls_swap_each_rest(const struct mt_calls_swap *swap,
 			    int (*found)(void *context, uint64_t start, uint64_t bytes),

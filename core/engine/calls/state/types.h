@@ -396,7 +396,7 @@ struct mt_calls_history {
 	mt_calls_anchors anchors;              /* the view's */
 	struct mt_calls_frames before, frames; /* that were open at its first anchor and its last */
 	size_t unreported;                     /* of `frames`: see mt_calls_unreported_frames() */
-	bool forked;                           /* see mt_calls_thread */
+	bool forked, is_continued;             /* see mt_calls_thread */
 };
 
 typedef MT_ARRAY(struct mt_calls_history) mt_calls_histories;
@@ -411,6 +411,7 @@ struct mt_calls_thread {
 	bool forked;              /* of what was open at its birth nothing is known yet */
 	uint64_t begin;           /* bytes that are in the recording already, or do not count */
 	uint64_t used;            /* bytes that were written when it was last copied */
+	bool is_continued;        /* what is before `begin` is in a snapshot */
 	mt_calls_anchors anchors; /* the first one is of `begin` */
 	uint64_t seen, seen_tsc;  /* how far it had come when the throttle looked */
 	/* Its last call that record_missed() wrote: its entry, and the stack pointer there; and how

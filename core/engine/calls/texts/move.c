@@ -154,20 +154,35 @@ static bool leave_hole(void *context, struct user_regs_struct *registers)
 	return true;
 }
 
+struct displacing {
+	struct mt_calls_space *space;
+	const struct mt_calls_swap *due;
+};
+
+/* In a text whose patches came earlier nobody stands amid one, but perhaps at a jump that has its
+ * place in bytes of another. */
 static bool displace(void *context, struct user_regs_struct *registers)
 {
-	uint64_t copy = mt_calls_copy_of(context, registers->rip);
+	const struct displacing *displacing = context;
+	const struct mt_calls_place *place = mt_calls_place_at(displacing->space, registers->rip);
+
+	if (place && displacing->due &&
+	    !mt_calls_swap_is_due(displacing->due, place->module->start))
+		return false;
+	uint64_t copy = mt_calls_copy_of(displacing->space, registers->rip);
 
 	if (copy)
 		registers->rip = copy;
 	return copy;
 }
 
-struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine, struct mt_calls_space *space)
+struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       const struct mt_calls_swap *due)
 {
+	struct displacing displacing = {space, due};
 	bool is_whole;
 
-	return mt_calls_move_all(engine, space, displace, space, &is_whole);
+	return mt_calls_move_all(engine, space, displace, &displacing, &is_whole);
 }
 
 struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space)

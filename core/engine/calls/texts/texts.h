@@ -101,9 +101,10 @@ typedef bool mt_calls_move(void *context, struct user_regs_struct *registers);
  * out that may run on.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_move_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				   mt_calls_move *move, void *context, bool *is_whole);
-/* Those within displaced bytes go on in trampolines; so do those on their way through holes. */
-struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine,
-				       struct mt_calls_space *space);
+/* Those within displaced bytes go on in trampolines; so do those on their way through holes.  DUE:
+ * in its texts that are due alone; NULL: in all. */
+struct mt_error *mt_calls_displace_all(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				       const struct mt_calls_swap *due);
 struct mt_error *mt_calls_leave_holes(struct mt_calls_engine *engine, struct mt_calls_space *space);
 
 /* left_jumps.c */
