@@ -3,7 +3,7 @@
  *
  *	decode.c       which kind of recording it is; call events
  *	pt.c           AUX data, of threads or of CPUs
- *	pt_feed.c      the events of one AUX area, decoded ahead
+ *	pt_feed.c      the events of one AUX area
  *	samples.c      samples of stacks
  *	track.c        a thread's events and notes into its rebuild of slices
  *	values.c       which values were recorded with calls
@@ -91,9 +91,7 @@ struct mt_decode_run {
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
-	struct mt_pool *ahead;       /* decodes Intel PT ahead; NULL: nobody does... */
-	bool is_alone;               /* ...nor will */
-	struct mt_event *made_ahead; /* the worker's: a batch in the making */
+	struct mt_pool *ahead; /* decodes Intel PT ahead; NULL: nobody does */
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_decode_hit) hits;
 	struct mt_recorded_values values;

@@ -404,6 +404,9 @@ void mt_processes_destroy(struct mt_processes *processes)
 		HASH_DEL(processes->by_pid, process);
 		mt_array_each (epoch, &process->epochs) {
 			mt_pt_image_destroy((*epoch)->image);
+			mt_array_each (missing, &(*epoch)->missing)
+				mt_error_destroy(missing->why);
+			mt_array_deinit(&(*epoch)->missing);
 			mt_space_destroy((*epoch)->space);
 			free(*epoch);
 		}

@@ -15,12 +15,20 @@
 
 #include <uthash.h>
 
+/* A mapping's code that could not be had. */
+struct mt_missing_code {
+	struct mt_processes *processes;
+	const char *path;
+	struct mt_error *why;
+};
+
 struct mt_epoch {
 	uint64_t begin_ns; /* until the next one's */
 	bool exec;         /* it begins with a new program */
 	struct mt_space *space;
 	struct mt_space_symbolizer symbolizer;
-	struct mt_pt_image *image; /* made at its first use */
+	struct mt_pt_image *image;                /* made at its first use, */
+	MT_ARRAY(struct mt_missing_code) missing; /* and what is not in it */
 };
 
 /* An object file that was registered in its memory. */
@@ -70,7 +78,7 @@ struct mt_error *mt_processes_create(struct mt_recording *recording,
 				     struct mt_processes **out);
 void mt_processes_destroy(struct mt_processes *processes); /* NULL is fine */
 
-/* Any thread may call the next five, and ask the symbolizer of an epoch.  What they give does not
+/* Any thread may call the next six, and ask the symbolizer of an epoch.  What they give does not
  * change any more.
  *
  * The thread of that id, made if the sideband never named it.  NULL: no memory. */
@@ -84,6 +92,9 @@ const struct mt_cpu_timeline *mt_processes_cpu(const struct mt_processes *proces
 struct mt_epoch *mt_process_epoch_at(const struct mt_process *process, uint64_t time_ns);
 /* NULL: no code at all, or no memory. */
 struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch);
+/* The epoch's image is used: log what is missing in it.  However often, and by whomever, each file
+ * comes out once: the one who is told first. */
+void mt_epoch_log_missing(struct mt_epoch *epoch);
 /* Mappings whose code could not be had; each was logged once. */
 uint32_t mt_processes_missing_files(const struct mt_processes *processes);
 /* Says of which files functions were shown without their names, and why. */

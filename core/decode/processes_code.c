@@ -31,13 +31,32 @@ static void complain(struct mt_processes *processes, const char *what, const cha
 		       path, why);
 }
 
-/* Code that cannot be read is shown as gaps where it ran.  Takes the error. */
-static void complain_of_code(struct mt_processes *processes, const char *path,
-			     struct mt_error *error)
+/* Of what is in the line: the owner's, whoever logs it. */
+static void hear_missing(void *context, enum mt_log_level level, const char *text)
 {
-	if (error)
-		complain(processes, "calls", path, mt_error_message(error));
-	mt_error_destroy(error);
+	const struct mt_missing_code *missing = context;
+
+	(void)level;
+	complain(missing->processes, "calls", missing->path, text);
+}
+
+void mt_epoch_log_missing(struct mt_epoch *epoch)
+{
+	mt_array_each (missing, &epoch->missing) {
+		const struct mt_log log = {hear_missing, missing, MT_LOG_DEBUG};
+
+		mt_log(&log, MT_LOG_WARNING, "%s", mt_error_message(missing->why));
+	}
+}
+
+/* Code that cannot be read is shown as gaps where it ran.  Takes the error. */
+static void note_missing(struct mt_processes *processes, struct mt_epoch *epoch, const char *path,
+			 struct mt_error *error)
+{
+	const struct mt_missing_code missing = {processes, path, error};
+
+	if (error && mt_array_push(&epoch->missing, missing))
+		mt_error_destroy(error);
 }
 
 /* Its own bytes, and what its last page has behind them. */
@@ -114,17 +133,17 @@ static void make_image(struct mt_processes *processes, struct mt_epoch *epoch)
 	for (size_t i = 0; i < mt_space_mapping_count(epoch->space); i++) {
 		const struct mt_mapping *mapping = mt_space_mapping(epoch->space, i);
 
-		complain_of_code(processes, mapping->path,
-				 image_add_mapping(processes, epoch->image, mapping));
+		note_missing(processes, epoch, mapping->path,
+			     image_add_mapping(processes, epoch->image, mapping));
 	}
 	for (size_t i = 0; i < mt_recording_filter_count(processes->recording); i++)
 		mt_error_destroy(image_add_filter(
 		    epoch->image, mt_recording_filter(processes->recording, i), epoch->space));
 	bool is_kept = mt_processes_kept_of_kernel(processes, "kcore", kcore, sizeof(kcore));
 	if (mt_space_mapping_count(processes->kernel) && (is_kept || processes->made_here))
-		complain_of_code(processes, "[kernel]",
-				 mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
-						    processes->kernel));
+		note_missing(processes, epoch, "[kernel]",
+			     mt_kernel_code_add(epoch->image, is_kept ? kcore : "/proc/kcore",
+						processes->kernel));
 }
 
 struct mt_pt_image *mt_processes_image(struct mt_processes *processes, struct mt_epoch *epoch)

@@ -173,12 +173,13 @@ static struct mt_pt_code_block decode_block(const struct mt_pt_code *code, uint6
 	return block;
 }
 
-static void find_place(const struct mt_pt_source *source, struct mt_pt_code_block *block)
+static void find_place(const struct mt_pt_code *code, struct mt_pt_code_block *block)
 {
+	const struct mt_pt_source *source = code->source;
 	uint64_t start, end;
 
 	if (!source || !source->place_at ||
-	    !source->place_at(source->context, block->ip, &start, &end))
+	    !source->place_at(source->context, code->places, block->ip, &start, &end))
 		return;
 	block->place = start;
 	block->place_size = end - start < UINT32_MAX ? (uint32_t)(end - start) : UINT32_MAX;
@@ -203,7 +204,7 @@ struct mt_pt_code_block *mt_pt_code_learn(struct mt_pt_code *code, uint64_t ip)
 		block = &code->spare;
 	}
 	*block = decode_block(code, ip);
-	find_place(code->source, block);
+	find_place(code, block);
 	return block;
 }
 

@@ -47,6 +47,7 @@ struct mt_pt_code_table {
 
 struct mt_pt_code {
 	const struct mt_pt_source *source;                 /* for places; NULL: there are none */
+	void *places;                                      /* those of the image that is set next */
 	struct mt_pt_code_table tables[MT_PT_CODE_TABLES]; /* of the last images */
 	unsigned int oldest;
 	struct mt_pt_code_table *table; /* of the image now */

@@ -8,7 +8,9 @@
 
 static inline uint64_t mt_pt_event_time(const struct mt_pt_flow *flow, const struct pt_event *event)
 {
-	return event->has_tsc ? event->tsc : flow->tsc;
+	const uint64_t tsc = event->has_tsc ? event->tsc : flow->tsc;
+
+	return tsc < flow->latest ? tsc : flow->latest;
 }
 
 /* Returns the event's flags. */

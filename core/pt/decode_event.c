@@ -8,15 +8,26 @@
 /* As far as libipt looks (in instructions) for where a transaction was aborted. */
 #define AHEAD_BLOCKS 256
 
-void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc)
+void mt_pt_flow_use_image(struct mt_pt_flow *flow)
 {
-	uint64_t time_ns = tsc > flow->tsc ? mt_tsc_to_ns(&flow->conversion, tsc) : flow->time_ns;
-
-	flow->image = flow->source.image_at(flow->source.context, time_ns);
 	bool is_known = flow->mode == ptem_64bit || flow->mode == ptem_32bit;
+
+	flow->code.places = flow->places;
 	if (!flow->error)
 		flow->error = mt_pt_code_set_image(&flow->code, is_known ? flow->image : NULL,
 						   flow->mode == ptem_32bit);
+}
+
+void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc)
+{
+	uint64_t time_ns = tsc > flow->tsc ? mt_tsc_to_ns(&flow->conversion, tsc) : flow->time_ns;
+	struct mt_pt_image *before = flow->image;
+
+	flow->places = NULL;
+	flow->image = flow->source.image_at(flow->source.context, time_ns, &flow->places);
+	if (flow->image && flow->image != before && flow->source.begins)
+		flow->source.begins(flow->source.context, flow->places);
+	mt_pt_flow_use_image(flow);
 }
 
 /* ---- transactions ---- */

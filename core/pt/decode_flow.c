@@ -14,13 +14,57 @@ void mt_pt_flow_deinit(struct mt_pt_flow *flow)
 	mt_pt_code_deinit(&flow->code);
 }
 
-/* ---- gaps ---- */
+/* ---- from window to window ---- */
 
-void mt_pt_flow_flush_gap(struct mt_pt_flow *flow)
+void mt_pt_flow_begin(struct mt_pt_flow *flow, const struct mt_pt_carried *carried, bool continued)
 {
-	if (flow->has_gap)
-		mt_pt_put_gap(flow, 0);
+	flow->tsc = carried->tsc;
+	flow->time_ns = carried->time_ns;
+	flow->is_later = carried->is_later;
+	flow->tracing = carried->tracing;
+	flow->unseen_kernel = carried->unseen_kernel;
+	flow->unseen_ip = carried->unseen_ip;
+	flow->in_transaction = carried->in_transaction;
+	flow->shows_transaction = carried->shows_transaction;
+	flow->aborted = carried->aborted;
+	flow->has_gap = carried->has_gap;
+	flow->gap_cause = carried->gap_cause;
+	flow->bytes_lost = carried->bytes_lost;
+	flow->image = carried->image;
+	flow->places = carried->places;
+
+	flow->stats = (struct mt_pt_decoder_stats){0};
+	flow->muted = flow->has_goal = flow->starting = false;
+	flow->arrived = flow->unsettled = false;
+	flow->place_size = 0;
+	flow->skipped_from = 0;
+	flow->mode = ptem_64bit;
+	flow->code.at = NULL;
+	if (!continued)
+		mt_pt_flow_use_image(flow);
 }
+
+struct mt_pt_carried mt_pt_flow_carry(const struct mt_pt_flow *flow)
+{
+	return (struct mt_pt_carried){
+	    .tsc = flow->tsc,
+	    .time_ns = flow->time_ns,
+	    .is_later = flow->is_later,
+	    .tracing = flow->tracing,
+	    .unseen_kernel = flow->unseen_kernel,
+	    .unseen_ip = flow->unseen_kernel ? flow->unseen_ip : 0,
+	    .in_transaction = flow->in_transaction,
+	    .shows_transaction = flow->shows_transaction,
+	    .aborted = flow->aborted,
+	    .has_gap = flow->has_gap,
+	    .gap_cause = flow->has_gap ? flow->gap_cause : 0,
+	    .bytes_lost = flow->bytes_lost,
+	    .image = flow->image,
+	    .places = flow->places,
+	};
+}
+
+/* ---- gaps ---- */
 
 void mt_pt_flow_flush_skipped(struct mt_pt_flow *flow)
 {
@@ -218,12 +262,17 @@ static bool run_other(struct mt_pt_flow *flow)
 	return true;
 }
 
+/* How far a call comes must not depend on which blocks are linked, which depends on what else was
+ * decoded before. */
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
-	for (uint64_t i = 0; i < max_blocks && mt_pt_flow_has_room(flow); i++) {
+	const uint64_t until = flow->stats.blocks + max_blocks;
+
+	while (flow->stats.blocks < until && mt_pt_flow_has_room(flow)) {
 		if (__builtin_expect(!flow->status && flow->enabled && !flow->has_goal, 1)) {
-			i += mt_pt_flow_run_linked(flow, max_blocks - i);
-			if (!flow->status && mt_pt_flow_has_room(flow))
+			mt_pt_flow_run_linked(flow, until - flow->stats.blocks);
+			if (!flow->status && flow->stats.blocks < until &&
+			    mt_pt_flow_has_room(flow))
 				run_block(flow);
 		} else if (!run_other(flow)) {
 			return true;

@@ -17,6 +17,21 @@ struct mt_pt_return {
 	uint64_t epoch;
 };
 
+/* What a window leaves to the next one, of the flow's. */
+struct mt_pt_carried {
+	uint64_t tsc, time_ns;
+	bool is_later;
+	bool tracing;
+	bool unseen_kernel;
+	bool in_transaction, shows_transaction, aborted;
+	bool has_gap;
+	enum mt_gap_cause gap_cause; /* if has_gap */
+	uint64_t unseen_ip;          /* if unseen_kernel */
+	uint64_t bytes_lost;
+	struct mt_pt_image *image;
+	void *places;
+};
+
 struct mt_pt_flow {
 	struct mt_pt_source source;
 	struct mt_time_conversion conversion;
@@ -62,8 +77,9 @@ struct mt_pt_flow {
 	uint8_t skipped_flags;
 	uint64_t skipped_from, skipped_to; /* its time: time_ns */
 
-	uint64_t tsc;  /* of the last event */
-	bool is_later; /* packets were read since */
+	uint64_t latest; /* TSC of anything */
+	uint64_t tsc;    /* of the last event */
+	bool is_later;   /* packets were read since */
 	uint64_t time_ns;
 
 	bool has_gap; /* that did not come out yet */
@@ -71,6 +87,7 @@ struct mt_pt_flow {
 	uint64_t bytes_lost;
 
 	struct mt_pt_image *image;
+	void *places; /* that the source gave with it */
 	struct mt_pt_code code;
 
 	struct mt_pt_decoder_stats stats;
@@ -88,9 +105,15 @@ static inline bool mt_pt_flow_has_room(const struct mt_pt_flow *flow)
 	return flow->count + MT_PT_STEP_EVENTS <= flow->capacity;
 }
 
+/* A window begins, CONTINUED or not, with what the last one left. */
+void mt_pt_flow_begin(struct mt_pt_flow *flow, const struct mt_pt_carried *carried, bool continued);
+/* It has ended. */
+struct mt_pt_carried mt_pt_flow_carry(const struct mt_pt_flow *flow);
+
 /* `query` was just synchronised with this status and address. */
 void mt_pt_flow_enter(struct mt_pt_flow *flow, struct mt_pt_query *query, int status, uint64_t ip);
-/* Decode up to MAX_BLOCKS.  True: the trace ended or failed, see `status` and mt_pt_flow_at_end. */
+/* Decode MAX_BLOCKS, if there is room for their events.  True: the trace ended or failed, see
+ * `status` and mt_pt_flow_at_end. */
 bool mt_pt_flow_run(struct mt_pt_flow *flow, uint64_t max_blocks);
 bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
 
@@ -99,11 +122,13 @@ bool mt_pt_flow_at_end(const struct mt_pt_flow *flow);
  * reached, 0 to go on, -1 when control cannot get there. */
 int mt_pt_flow_walk(struct mt_pt_flow *flow, const struct mt_pt_position *target);
 
-/* decode_run.c.  Up to so many blocks by the short way; returns how many it was. */
-uint64_t mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks);
+/* decode_run.c.  Up to so many blocks by the short way. */
+void mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks);
 
 /* Of decode_event.c.  The code that is mapped at a time, in the mode that control is in. */
 void mt_pt_flow_ask_image(struct mt_pt_flow *flow, uint64_t tsc);
+/* Blocks are those of the flow's image. */
+void mt_pt_flow_use_image(struct mt_pt_flow *flow);
 void mt_pt_flow_start_trace(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
 /* From the kernel, of which nothing was seen; or to elsewhere in it. */
 void mt_pt_flow_come_back(struct mt_pt_flow *flow, uint64_t ip, uint64_t tsc);
@@ -123,7 +148,6 @@ void mt_pt_flow_lose(struct mt_pt_flow *flow, enum mt_gap_cause cause, uint64_t 
 /* The same after a failure, whose cause is `status`.  In the kernel, where
  * there is no code, nothing is lost. */
 void mt_pt_flow_fail(struct mt_pt_flow *flow);
-void mt_pt_flow_flush_gap(struct mt_pt_flow *flow);
 /* A jump that was no event becomes one. */
 void mt_pt_flow_flush_skipped(struct mt_pt_flow *flow);
 void mt_pt_flow_mark_snapshot(struct mt_pt_flow *flow, uint32_t number);

@@ -402,5 +402,7 @@ int mt_pt_position_at_psb(const struct pt_config *config, const uint8_t *bytes, 
 	mt_pt_query_open(&query, &own, false);
 	status = mt_pt_query_sync(&query, &out->ip);
 	out->tracing = status >= 0 && !(status & pts_ip_suppressed);
+	out->has_tsc = query.clock.has_tsc;
+	out->tsc = query.clock.tsc;
 	return status < 0 ? -1 : 0;
 }

@@ -93,7 +93,9 @@ static inline int mt_pt_query_branch(struct mt_pt_query *query, bool *taken)
 /* Where control is at a PSB. */
 struct mt_pt_position {
 	bool tracing;
+	bool has_tsc;
 	uint64_t ip; /* if tracing */
+	uint64_t tsc;
 };
 
 /* Read the PSB+ at OFFSET.  Returns 0, or -1 when it is garbled or cut off, or without memory. */

@@ -31,6 +31,7 @@ struct run {
 	uint8_t skipped_flags;
 
 	uint64_t blocks, instructions; /* run over */
+	uint64_t max_blocks;
 };
 
 /* ---- time ---- */
@@ -208,7 +209,8 @@ static ALWAYS_INLINE bool may_run_silent(const struct run *run)
 	const struct mt_pt_code_block *block = run->block;
 
 	return block->stays[run->tnt >> 63] && block->place == run->place &&
-	       block->place_size == run->place_size && !(run->unsettled && run->is_fresh);
+	       block->place_size == run->place_size && !(run->unsettled && run->is_fresh) &&
+	       run->blocks + run->left <= run->max_blocks;
 }
 
 /* ---- ends of blocks ----
@@ -353,7 +355,7 @@ static ALWAYS_INLINE bool run_block(struct run *run)
 
 /* ---- from the flow and back ---- */
 
-static inline struct run begin(struct mt_pt_flow *flow)
+static inline struct run begin(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
 	struct run run = {
 	    .flow = flow,
@@ -368,6 +370,7 @@ static inline struct run begin(struct mt_pt_flow *flow)
 	    .unsettled = flow->unsettled,
 	    .place = flow->arrived ? flow->code.at->place : flow->place,
 	    .place_size = flow->arrived ? flow->code.at->place_size : flow->place_size,
+	    .max_blocks = max_blocks,
 	};
 
 	tell_time(&run);
@@ -395,17 +398,17 @@ static inline void end(const struct run *run)
 	flow->ip = run->block->ip;
 }
 
-uint64_t mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
+void mt_pt_flow_run_linked(struct mt_pt_flow *flow, uint64_t max_blocks)
 {
 	struct mt_pt_code_block *at = flow->code.at;
 
 	if (!at || at->ip != flow->ip || flow->muted || flow->has_gap || !mt_pt_flow_has_room(flow))
-		return 0;
+		return;
 
-	struct run run = begin(flow);
-	while (!run.status && run.blocks < max_blocks && run.event <= run.last && run_block(&run))
+	struct run run = begin(flow, max_blocks);
+	while (!run.status && run.blocks < run.max_blocks && run.event <= run.last &&
+	       run_block(&run))
 		;
 	settle_skipped(&run);
 	end(&run);
-	return run.blocks;
 }

@@ -9,7 +9,9 @@
 
 static inline uint64_t mt_pt_now(const struct mt_pt_flow *flow)
 {
-	return flow->query->has_tsc ? flow->query->tsc : flow->tsc;
+	const uint64_t tsc = flow->query->has_tsc ? flow->query->tsc : flow->tsc;
+
+	return tsc < flow->latest ? tsc : flow->latest;
 }
 
 /* ---- return compression ---- */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-/* Joined pieces are copied so much at a time; a piece by itself is copied only if it is smaller. */
-#define CHUNK_BYTES (8u << 20)
 /* A carry that grows beyond this without a PSB is decoded as it is; the join is lost. */
 #define CARRY_LIMIT_BYTES (64u << 20)
 #define PSB_TRIES         4
@@ -50,7 +48,9 @@ static int give(struct mt_pt_windows *windows, uint8_t *bytes, size_t size, bool
 	out->bytes = bytes;
 	out->size = size;
 	out->continued = windows->is_continued;
+	out->here = windows->next;
 	out->continues = continues;
+	windows->next = out->next;
 	out->has_gap = windows->has_gap;
 	out->gap_cause = windows->gap_cause;
 	out->bytes_lost = windows->bytes_lost;
@@ -90,13 +90,15 @@ static void finish_piece(struct mt_pt_windows *windows)
 	windows->has_piece = false;
 }
 
-static int append_chunk(struct mt_pt_windows *windows)
+/* As much as a window still needs; where no PSB was found, twice as much as there was. */
+static int append(struct mt_pt_windows *windows)
 {
 	size_t held = windows->carry_end - windows->carry_begin;
 	size_t count = windows->piece.size - windows->piece_taken;
+	size_t wanted = held < windows->bytes ? windows->bytes - held : held;
 
-	if (count > CHUNK_BYTES)
-		count = CHUNK_BYTES;
+	if (count > wanted)
+		count = wanted;
 	if (mt_array_grow((void **)&windows->carry, &windows->carry_capacity, 1, held + count + 1))
 		return -1;
 	memmove(windows->carry, windows->carry + windows->carry_begin, held);
@@ -122,27 +124,6 @@ static int give_from_carry(struct mt_pt_windows *windows, struct mt_pt_window *o
 	return size > CARRY_LIMIT_BYTES ? give_rest(windows, out) : 0;
 }
 
-/* A large piece that stands by itself: no copy but of what follows its last PSB. */
-static int give_in_place(struct mt_pt_windows *windows, struct mt_pt_window *out)
-{
-	const struct mt_pt_piece *piece = &windows->piece;
-	size_t psb = mt_pt_find_psb(piece->bytes, piece->size, 0);
-	size_t size = piece->size - psb;
-
-	if (!size) {
-		add_gap(windows, MT_GAP_BAD_TRACE, piece->size);
-		windows->piece_taken = piece->size;
-		finish_piece(windows);
-		return 0;
-	}
-	size_t cut = last_cut(windows, piece->bytes + psb, size, &out->next);
-	give(windows, piece->bytes + psb, cut ? cut : size, cut != 0, out);
-	windows->is_synced = cut != 0;
-	windows->piece_taken = cut ? psb + cut : piece->size;
-	/* The piece itself stays until the next call: its bytes are lent. */
-	return 1;
-}
-
 /* One step.  Returns 1 with a window, 0 to go on, -1 without memory. */
 static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 {
@@ -158,11 +139,9 @@ static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 		piece->has_gap = false;
 		windows->repeated = piece->repeated;
 		piece->repeated = 0;
-		if (piece->size > CHUNK_BYTES && !windows->piece_taken)
-			return give_in_place(windows, out);
 		piece->joined = true;
 	}
-	if (append_chunk(windows))
+	if (append(windows))
 		return -1;
 	if (!windows->is_synced) {
 		/* Let go of what stands before the first PSB, but for what may be a part of it. */
@@ -182,8 +161,6 @@ static int take_piece(struct mt_pt_windows *windows, struct mt_pt_window *out)
 int mt_pt_windows_next(struct mt_pt_windows *windows, struct mt_pt_window *out)
 {
 	*out = (struct mt_pt_window){0};
-	if (windows->has_piece)
-		finish_piece(windows);
 	for (;;) {
 		if (!windows->has_piece) {
 			windows->piece = (struct mt_pt_piece){0};
@@ -200,4 +177,30 @@ int mt_pt_windows_next(struct mt_pt_windows *windows, struct mt_pt_window *out)
 	if (give_rest(windows, out))
 		return 1;
 	return windows->has_gap ? give(windows, NULL, 0, false, out) : 0;
+}
+
+/* 0: there is none in its first PSB+. */
+static uint64_t first_tsc(const struct mt_pt_window *window)
+{
+	struct mt_pt_packet packet = {.kind = MT_PT_PSB};
+	size_t at = 0;
+
+	do {
+		int size = mt_pt_packet_decode(window->bytes + at, window->size - at, &packet);
+
+		if (size <= 0)
+			return 0;
+		at += (size_t)size;
+	} while (packet.kind != MT_PT_TSC && mt_pt_packet_leaves_in_psb(&packet, true));
+	return packet.kind == MT_PT_TSC ? packet.payload : 0;
+}
+
+/* A PSB that is earlier than the window's first one is garbled. */
+uint64_t mt_pt_window_latest(const struct mt_pt_window *window)
+{
+	const uint64_t next = window->next.tsc;
+	bool is_known = window->continues && window->next.has_tsc && next > MT_PT_TICKS_BEFORE &&
+			next > first_tsc(window);
+
+	return is_known ? next - MT_PT_TICKS_BEFORE : UINT64_MAX;
 }

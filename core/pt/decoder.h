@@ -3,12 +3,16 @@
  *
  * Pull: the caller asks for batches of events; the decoder asks its source for pieces of trace and
  * for the code that is mapped at a time.  One decoder a stream (a thread's, or a CPU's).  Lost or
- * undecodable data comes out as MT_EVENT_GAP, never as an error. */
+ * undecodable data comes out as MT_EVENT_GAP, never as an error.
+ *
+ * With a pool its workers decode the stream's windows ahead, several at a time.  Events, batches
+ * and figures are the same as without. */
 #ifndef MT_PT_DECODER_H
 #define MT_PT_DECODER_H
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/pool.h"
 #include "pt/timing.h"
 #include "trace/event.h"
 
@@ -61,15 +65,21 @@ struct mt_pt_piece {
 struct mt_pt_source {
 	/* Returns 1 and a piece, 0 at the end. */
 	int (*next_piece)(void *context, struct mt_pt_piece *piece);
-	/* The code that is mapped from this time on: asked when tracing begins, at a PSB, and when
+	/* The rest is asked by workers too, if there are any, several at a time.
+	 *
+	 * The code that is mapped from this time on: asked when tracing begins, at a PSB, and when
 	 * the address space changes (CR3).  Lent; the same pointer as before when nothing changed.
-	 * NULL: no code (everything is a gap). */
-	struct mt_pt_image *(*image_at)(void *context, uint64_t time_ns);
-	/* The place that an address of the last image is in, [*start, *end): jumps within the one
+	 * NULL: no code (everything is a gap).  *PLACES: for place_at(). */
+	struct mt_pt_image *(*image_at)(void *context, uint64_t time_ns, void **places);
+	/* The place that an address of the image is in, [*start, *end): jumps within the one
 	 * that control came to by the last event are no events, but for what cannot be told
 	 * without them: the first one whose time is known, and the last one before control runs
 	 * straight on out of it.  False: it is in none.  NULL: each jump is an event. */
-	bool (*place_at)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
+	bool (*place_at)(void *context, void *places, uint64_t address, uint64_t *start,
+			 uint64_t *end);
+	/* Another image counts from now on, or the same one for other workers: what it logs comes
+	 * out before the events.  NULL: that is not of interest. */
+	void (*begins)(void *context, void *places);
 	void *context;
 };
 
@@ -79,10 +89,24 @@ struct mt_pt_decoder_config {
 	struct mt_time_conversion conversion; /* unknown: times are TSC ticks */
 	struct mt_pt_source source;
 	bool by_libipt; /* it reads the packets: a second opinion */
+
+	/* Events of a batch, at most (at least 16); bytes of a piece that are taken at a time, and
+	 * cut at their last PSB.  They decide where batches end, and which of the jumps come out
+	 * that need not.  0: what is usual. */
+	size_t batch_events, window_bytes;
+
+	/* Who decodes ahead; must outlive the decoder, and its queue must have room for as many
+	 * tasks as it has threads, and one for each decoder that has it.  NULL: nobody does. */
+	struct mt_pool *pool;
+	unsigned int sharers; /* how many decoders have that pool at a time; 0: 1 */
 };
 
+#define MT_PT_BATCH_EVENTS 4096
+#define MT_PT_WINDOW_BYTES ((size_t)256 << 10)
+
+/* Of all batches so far. */
 struct mt_pt_decoder_stats {
-	uint64_t bytes; /* of trace, decoded so far */
+	uint64_t bytes; /* of trace */
 	uint64_t blocks;
 	uint64_t instructions;
 	uint64_t events;
@@ -96,11 +120,11 @@ struct mt_error *mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
 				      struct mt_pt_decoder **out);
 void mt_pt_decoder_destroy(struct mt_pt_decoder *decoder); /* NULL is fine */
 
-/* Up to CAPACITY events (at least 16).  count 0: the stream has ended.  A call does a bounded
- * amount of work, so the caller can report progress and stop between two.
+/* The next batch, lent until the next call.  count 0: the stream has ended.  A call does a bounded
+ * amount of work, or waits for it, so the caller can report progress and stop between two.
  * Errors: NO_MEMORY. */
-struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
-				    size_t capacity, size_t *count);
+struct mt_error *mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event **events,
+				    size_t *count);
 struct mt_pt_decoder_stats mt_pt_decoder_stats(const struct mt_pt_decoder *decoder);
 
 #endif

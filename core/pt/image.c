@@ -10,12 +10,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct mt_pt_image_cache {
+	pthread_mutex_t lock; /* held while sections are used: images may be read by many threads */
 	struct pt_image_section_cache *sections;
 	uint64_t images; /* ever made */
 };
@@ -56,6 +58,7 @@ struct mt_error *mt_pt_image_cache_create(struct mt_pt_image_cache **out)
 	}
 	/* Keep all files mapped. */
 	pt_iscache_set_limit(cache->sections, INT64_MAX);
+	pthread_mutex_init(&cache->lock, NULL);
 	*out = cache;
 	return NULL;
 }
@@ -65,6 +68,7 @@ void mt_pt_image_cache_destroy(struct mt_pt_image_cache *cache)
 	if (!cache)
 		return;
 	pt_iscache_free(cache->sections);
+	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
 
@@ -126,7 +130,9 @@ struct mt_error *mt_pt_image_add(struct mt_pt_image *image, const char *path, ui
 	if (!size)
 		return NULL;
 
+	pthread_mutex_lock(&image->cache->lock);
 	int isid = pt_iscache_add_file(image->cache->sections, path, offset, size, address);
+	pthread_mutex_unlock(&image->cache->lock);
 	if (isid == -pte_nomem)
 		return mt_error_no_memory();
 	if (isid < 0)
@@ -241,6 +247,8 @@ size_t mt_pt_image_read(const struct mt_pt_image *image, uint64_t address, uint8
 		memcpy(bytes, mapping->bytes + skip, size);
 		return size;
 	}
+	pthread_mutex_lock(&image->cache->lock);
 	int status = pt_iscache_read(image->cache->sections, bytes, size, mapping->isid, address);
+	pthread_mutex_unlock(&image->cache->lock);
 	return status < 0 ? 0 : (size_t)status;
 }

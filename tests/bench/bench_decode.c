@@ -159,8 +159,9 @@ static int next_piece(void *context, struct mt_pt_piece *piece)
 	return 1;
 }
 
-static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
+static struct mt_pt_image *image_at(void *context, uint64_t time_ns, void **places)
 {
+	(void)places;
 	(void)time_ns;
 	return ((struct stream *)context)->image;
 }
@@ -171,11 +172,11 @@ static void run_events(struct mt_recording *recording)
 	struct mt_pt_decoder_config config = {
 	    .timing = timing_of(mt_recording_pt(recording)),
 	    .conversion = mt_recording_info(recording)->conversion,
-	    .source = {next_piece, image_at, NULL, &stream},
+	    .source = {next_piece, image_at, NULL, NULL, &stream},
 	};
 	struct mt_pt_image_cache *cache;
 	struct mt_pt_decoder *decoder;
-	static struct mt_event events[4096];
+	struct mt_event *events;
 	size_t count;
 
 	must(mt_pt_image_cache_create(&cache));
@@ -185,7 +186,7 @@ static void run_events(struct mt_recording *recording)
 				     record->mmap.length, record->mmap.start));
 	must(mt_pt_decoder_create(&config, &decoder));
 	do {
-		must(mt_pt_decoder_next(decoder, events, 4096, &count));
+		must(mt_pt_decoder_next(decoder, &events, &count));
 	} while (count);
 	struct mt_pt_decoder_stats stats = mt_pt_decoder_stats(decoder);
 	if (stats.gaps)

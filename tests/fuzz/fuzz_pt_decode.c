@@ -43,8 +43,9 @@ static int next_piece(void *context, struct mt_pt_piece *piece)
 	return 1;
 }
 
-static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
+static struct mt_pt_image *image_at(void *context, uint64_t time_ns, void **places)
 {
+	(void)places;
 	struct stream *stream = context;
 
 	(void)time_ns;
@@ -52,8 +53,9 @@ static struct mt_pt_image *image_at(void *context, uint64_t time_ns)
 }
 
 /* Of 16 bytes each, and some of the code in none. */
-static bool place_at(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+static bool place_at(void *context, void *places, uint64_t address, uint64_t *start, uint64_t *end)
 {
+	(void)places;
 	(void)context;
 	*start = address & ~UINT64_C(15);
 	*end = *start + 16;
@@ -104,13 +106,13 @@ static uint64_t mix(uint64_t sum, const struct mt_event *event)
 static uint64_t decode(const struct mt_pt_decoder_config *config)
 {
 	struct mt_pt_decoder *decoder;
-	struct mt_event events[64];
+	struct mt_event *events;
 	size_t count;
 	uint64_t time_ns = 0, sum = 1;
 
 	check(!mt_pt_decoder_create(config, &decoder));
 	do {
-		check(!mt_pt_decoder_next(decoder, events, 64, &count) && count <= 64);
+		check(!mt_pt_decoder_next(decoder, &events, &count) && count <= 64);
 		for (size_t i = 0; i < count; i++) {
 			check(events[i].time_ns >= time_ns);
 			time_ns = events[i].time_ns;
@@ -130,8 +132,9 @@ static uint64_t decode_copy(const uint8_t *bytes, size_t size, bool by_libipt, b
 	    .cpu = {.intel = true, .family = 6, .model = models[bytes[0] % 4]},
 	    /* Without the crystal's frequency ours counts on, and libipt does not. */
 	    .timing = {with_places ? 0 : 168, with_places ? 0 : 2, 3, 20, true, true, true},
-	    .source = {next_piece, image_at, with_places ? place_at : NULL, &stream},
+	    .source = {next_piece, image_at, with_places ? place_at : NULL, NULL, &stream},
 	    .by_libipt = by_libipt,
+	    .batch_events = 64,
 	};
 	size_t cut = ((size_t)bytes[0] << 8 | bytes[1]) % (size - 1);
 	uint8_t *copy = malloc(size); /* the decoder writes into it */

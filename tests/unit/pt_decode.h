@@ -39,8 +39,9 @@ static inline int pt_next_piece(void *context, struct mt_pt_piece *piece)
 	return 1;
 }
 
-static inline struct mt_pt_image *pt_image_at(void *context, uint64_t time_ns)
+static inline struct mt_pt_image *pt_image_at(void *context, uint64_t time_ns, void **places)
 {
+	(void)places;
 	(void)time_ns;
 	return ((struct pt_pieces *)context)->image;
 }
@@ -48,8 +49,10 @@ static inline struct mt_pt_image *pt_image_at(void *context, uint64_t time_ns)
 /* A place is as much as is aligned to this. */
 #define PT_PLACE_BYTES 256
 
-static inline bool pt_place_at(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+static inline bool pt_place_at(void *context, void *places, uint64_t address, uint64_t *start,
+			       uint64_t *end)
 {
+	(void)places;
 	(void)context;
 	*start = address & ~(uint64_t)(PT_PLACE_BYTES - 1);
 	*end = *start + PT_PLACE_BYTES;
@@ -73,16 +76,16 @@ static inline struct pt_events pt_decode_once(struct mt_pt_decoder_config config
 {
 	struct pt_events out = {0};
 	struct mt_pt_decoder *decoder;
-	struct mt_event events[512];
+	struct mt_event *events = NULL;
 	size_t count, gaps = 0;
 	uint64_t time_ns = 0;
 
-	assert_true(batch <= 512);
+	config.batch_events = batch;
 	config.source = (struct mt_pt_source){pt_next_piece, pt_image_at,
-					      with_places ? pt_place_at : NULL, pieces};
+					      with_places ? pt_place_at : NULL, NULL, pieces};
 	assert_null(mt_pt_decoder_create(&config, &decoder));
 	do {
-		assert_null(mt_pt_decoder_next(decoder, events, batch, &count));
+		assert_null(mt_pt_decoder_next(decoder, &events, &count));
 		assert_true(count <= batch);
 		for (size_t i = 0; i < count; i++) {
 			assert_true(events[i].time_ns >= time_ns);
@@ -114,7 +117,7 @@ static inline void pt_assert_same(const struct pt_events *events, const struct p
 		return;
 	print_message("ours:\n");
 	pt_print(events, same > 3 ? same - 3 : 0, same + 5);
-	print_message("by libipt:\n");
+	print_message("by others:\n");
 	pt_print(others, same > 3 ? same - 3 : 0, same + 5);
 	fail_msg("they differ from event %zu on", same);
 }
@@ -155,15 +158,32 @@ static inline void pt_assert_skips(const struct pt_events *all, const struct pt_
 		skipped = NULL;
 		next++;
 		unsettled = event->flags & MT_EVENT_TIME_IS_ESTIMATE;
-		if (event->kind != MT_EVENT_MARK && !pt_place_at(NULL, event->to, &place, &unused))
+		if (event->kind != MT_EVENT_MARK &&
+		    !pt_place_at(NULL, NULL, event->to, &place, &unused))
 			place = 0;
 	}
 	assert_ptr_equal(next, end);
 }
 
-/* The same; and libipt sees the same in the packets, and places leave out no more than they may. */
-static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
-					 struct pt_pieces *pieces, size_t batch)
+/* The same with workers, so that nobody knows what lies before a window. */
+static inline void pt_assert_ahead(struct mt_pt_decoder_config config, struct pt_pieces *pieces,
+				   size_t batch, const struct pt_events *wanted, unsigned workers)
+{
+	assert_null(mt_pool_create(workers, 2 * workers, &config.pool));
+	config.sharers = 1 + workers % 2;
+	struct pt_events ahead = pt_decode_once(config, pieces, batch, true);
+
+	mt_pool_destroy(config.pool);
+	pt_assert_same(wanted, &ahead);
+	assert_memory_equal(&wanted->stats, &ahead.stats, sizeof(ahead.stats));
+	pt_events_free(&ahead);
+}
+
+/* The same; and libipt sees the same in the packets, places leave out no more than they may, and
+ * WORKERS change nothing. */
+static inline struct pt_events pt_decode_windows(struct mt_pt_decoder_config config,
+						 struct pt_pieces *pieces, size_t batch,
+						 unsigned workers)
 {
 	size_t first = pieces->next;
 
@@ -180,9 +200,33 @@ static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
 	pt_assert_same(&events, &others);
 	assert_memory_equal(&events.stats, &others.stats, sizeof(events.stats));
 	pt_assert_skips(&events, &few);
+	pieces->next = first;
+	if (workers)
+		pt_assert_ahead(config, pieces, batch, &few, workers);
 	pt_events_free(&others);
 	pt_events_free(&few);
 	return events;
+}
+
+/* Also cut at each PSB, or at many, another way each time; where a test decodes often, at times. */
+static inline struct pt_events pt_decode(struct mt_pt_decoder_config config,
+					 struct pt_pieces *pieces, size_t batch)
+{
+	static const unsigned workers[] = {1, 2, 5, 2};
+	static unsigned calls;
+	size_t first = pieces->next;
+
+	calls++;
+	if (calls < 16 || calls % 64 == 0) {
+		config.window_bytes = calls / 4 % 2 ? 700 : 1;
+		struct pt_events cut = pt_decode_windows(
+		    config, pieces, batch, workers[calls % 16 ? calls % 4 : calls / 64 % 4]);
+
+		pieces->next = first;
+		pt_events_free(&cut);
+	}
+	config.window_bytes = 0;
+	return pt_decode_windows(config, pieces, batch, calls < 16 ? workers[calls % 4] : 0);
 }
 
 static inline size_t pt_count(const struct pt_events *events, uint8_t kind)

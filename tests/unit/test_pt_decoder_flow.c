@@ -471,8 +471,9 @@ struct changing {
 
 #define CHANGE 5000
 
-static struct mt_pt_image *changing_image(void *context, uint64_t time_ns)
+static struct mt_pt_image *changing_image(void *context, uint64_t time_ns, void **places)
 {
+	(void)places;
 	struct changing *changing = context;
 
 	changing->asked++;
@@ -485,9 +486,9 @@ static void test_the_code_is_that_of_its_time(void **state)
 	struct stream stream = open_stream();
 	struct changing *changing = calloc(1, sizeof(*changing));
 	struct mt_pt_decoder_config config = {
-	    .source = {pt_next_piece, changing_image, NULL, changing}};
+	    .source = {pt_next_piece, changing_image, NULL, NULL, changing}};
 	struct mt_pt_decoder *decoder;
-	struct mt_event events[32];
+	struct mt_event *events;
 	size_t count;
 
 	put_psb(&stream, USER + 7, 1000);
@@ -503,7 +504,7 @@ static void test_the_code_is_that_of_its_time(void **state)
 	changing->pieces.items[0] =
 	    (struct mt_pt_piece){.bytes = stream.bytes, .size = stream.size};
 	assert_no_error(mt_pt_decoder_create(&config, &decoder));
-	assert_no_error(mt_pt_decoder_next(decoder, events, 32, &count));
+	assert_no_error(mt_pt_decoder_next(decoder, &events, &count));
 	assert_int_equal(count, 5);
 	assert_int_equal(events[1].kind, MT_EVENT_CALL);
 	assert_int_equal(events[3].kind, MT_EVENT_TRACE_START);

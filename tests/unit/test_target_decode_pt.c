@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Decoding ahead changes nothing: recordings of Intel PT on one processor and on two.
+/* Decoding ahead changes nothing: recordings of Intel PT on one processor and on several, in
+ * windows so small that there are many of them.
  *
  * The program that they are of is this test itself: walks through some of its functions, which
  * never ran that way, with its names, lines and inlined calls. */
 #include "perf_fixture.h"
 
 #include "decode/decode.h"
-#include "decode/pt_feed.h"
+#include "decode/private.h"
 #include "output/trace_writer.h"
 #include "process/proc.h"
 #include "pt/encoder.h"
@@ -314,11 +315,11 @@ static void make(struct made *made)
 /* ---- what ld's --wrap is for ---- */
 
 static unsigned processors;
-static atomic_uint pools, pools_ended; /* that were made; that are gone, with their threads */
-static atomic_uint batches;            /* that were begun */
+static unsigned pools, pools_ended; /* that were made; that are gone, with their threads */
+static unsigned workers;            /* of them all */
+static size_t window_bytes, batch_events;
 static pthread_t owner;
-static atomic_bool owner_too; /* decoded, while there was a worker: two at once */
-static int unmappable;        /* the so many-th piece cannot be; 0: all can */
+static int unmappable; /* the so many-th piece cannot be; 0: all can */
 
 unsigned __wrap_mt_pool_processors(void);
 unsigned __wrap_mt_pool_processors(void)
@@ -330,8 +331,8 @@ struct mt_error *__real_mt_pool_create(unsigned threads, size_t queue_limit, str
 struct mt_error *__wrap_mt_pool_create(unsigned threads, size_t queue_limit, struct mt_pool **out);
 struct mt_error *__wrap_mt_pool_create(unsigned threads, size_t queue_limit, struct mt_pool **out)
 {
-	assert_int_equal(threads, 1);
 	pools++;
+	workers += threads;
 	return __real_mt_pool_create(threads, queue_limit, out);
 }
 
@@ -343,16 +344,19 @@ void __wrap_mt_pool_destroy(struct mt_pool *pool)
 	__real_mt_pool_destroy(pool);
 }
 
-struct mt_error *__real_mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
-					   size_t capacity, size_t *count);
-struct mt_error *__wrap_mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
-					   size_t capacity, size_t *count);
-struct mt_error *__wrap_mt_pt_decoder_next(struct mt_pt_decoder *decoder, struct mt_event *events,
-					   size_t capacity, size_t *count)
+struct mt_error *__real_mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
+					     struct mt_pt_decoder **out);
+struct mt_error *__wrap_mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
+					     struct mt_pt_decoder **out);
+struct mt_error *__wrap_mt_pt_decoder_create(const struct mt_pt_decoder_config *config,
+					     struct mt_pt_decoder **out)
 {
-	batches++;
-	owner_too = owner_too || (pools && pthread_equal(pthread_self(), owner));
-	return __real_mt_pt_decoder_next(decoder, events, capacity, count);
+	struct mt_pt_decoder_config small = *config;
+
+	assert_true(pthread_equal(owner, pthread_self()));
+	small.window_bytes = window_bytes;
+	small.batch_events = batch_events;
+	return __real_mt_pt_decoder_create(&small, out);
 }
 
 struct mt_error *__real_mt_recording_map_aux(const struct mt_recording *recording, size_t index,
@@ -377,7 +381,6 @@ struct outcome {
 	size_t size;
 	unsigned steps; /* of progress */
 	unsigned stop_at;
-	unsigned feeds;
 };
 
 static void hear_line(void *context, enum mt_log_level level, const char *text)
@@ -388,7 +391,6 @@ static void hear_line(void *context, enum mt_log_level level, const char *text)
 	mt_str_appendf(&outcome->said, "%d:%s\n", (int)level, text);
 }
 
-/* Nothing of its own lies between two of these but the work on the batch that was taken. */
 static void hear_progress(void *context, const char *what, uint64_t done, uint64_t total)
 {
 	struct outcome *outcome = context;
@@ -396,8 +398,6 @@ static void hear_progress(void *context, const char *what, uint64_t done, uint64
 	assert_true(pthread_equal(owner, pthread_self()));
 	mt_str_appendf(&outcome->said, "%s %llu of %llu\n", what, (unsigned long long)done,
 		       (unsigned long long)total);
-	assert_in_range(batches, outcome->steps,
-			outcome->steps + outcome->feeds * (MT_PT_FEED_BATCHES - 1));
 	outcome->steps++;
 }
 
@@ -420,11 +420,8 @@ static void decode(const struct made *made, unsigned on, struct outcome *outcome
 	char *path = make_path();
 
 	processors = on;
-	pools = pools_ended = 0;
-	batches = 0;
-	owner_too = false;
+	pools = pools_ended = workers = 0;
 	owner = pthread_self();
-	outcome->feeds = made->by_cpus ? THREADS - 1 : THREADS;
 	assert_no_error(mt_recording_open(made->path, NULL, &recording));
 	assert_no_error(mt_trace_writer_create(path, "fxt", NULL, &writer));
 	struct mt_error *error =
@@ -437,8 +434,8 @@ static void decode(const struct made *made, unsigned on, struct outcome *outcome
 	outcome->bytes = read_bytes(path, &outcome->size);
 	assert_non_null(outcome->bytes);
 	assert_in_range(pools, on > 1, on > 1 ? 2 : 0); /* one that writes is another */
+	assert_in_range(workers, on > 1 ? on : 0, on > 1 ? on + 1 : 0);
 	assert_int_equal(pools_ended, pools);
-	assert_false(owner_too);
 	remove_path(path);
 }
 
@@ -449,26 +446,37 @@ static void let_go(struct outcome *outcome)
 	free(outcome->bytes);
 }
 
+static void check_outcome(const struct outcome *one, const struct outcome *other)
+{
+	assert_string_equal(one->said.text, other->said.text);
+	assert_string_equal(one->error.text, other->error.text);
+	assert_int_equal(one->size, other->size);
+	assert_memory_equal(one->bytes, other->bytes, one->size);
+	assert_memory_equal(&one->stats, &other->stats, sizeof(one->stats));
+}
+
 /* Returns the events of it, however many processors there are. */
 static uint64_t check_same(struct made *made, unsigned stop_at, const char *wanted,
 			   const char *wanted_error)
 {
-	struct outcome one = {.stop_at = stop_at}, two = {.stop_at = stop_at};
+	static const unsigned several[] = {2, 5};
+	struct outcome one = {.stop_at = stop_at};
 
 	make(made);
+	window_bytes = made->random % 2 ? 5000 : 0;
+	batch_events = made->random % 3 ? 0 : 64;
 	decode(made, 1, &one);
-	decode(made, 2, &two);
-	assert_string_equal(one.said.text, two.said.text);
-	assert_string_equal(one.error.text, two.error.text);
-	assert_int_equal(one.size, two.size);
-	assert_memory_equal(one.bytes, two.bytes, one.size);
+	for (size_t i = 0; i < sizeof(several) / sizeof(*several); i++) {
+		struct outcome other = {.stop_at = stop_at};
+
+		decode(made, several[i], &other);
+		check_outcome(&one, &other);
+		let_go(&other);
+	}
 	check_contains(one.said.text, wanted);
 	assert_string_equal(one.error.text, wanted_error);
-	if (!*wanted_error)
-		assert_memory_equal(&one.stats, &two.stats, sizeof(one.stats));
-	const uint64_t events = two.stats.events;
+	const uint64_t events = one.stats.events;
 	let_go(&one);
-	let_go(&two);
 	remove_path(made->path);
 	return events;
 }
@@ -525,9 +533,8 @@ static void an_error_comes_behind_the_events_before_it(void **state)
 static void it_can_be_interrupted_meanwhile(void **state)
 {
 	(void)state;
-	/* Behind the first batches, which the owner decodes. */
-	for (unsigned i = THREADS + 1; i < 12; i++) {
-		struct made made = {.random = 7, .by_cpus = i % 2};
+	for (unsigned i = 1; i < 12; i++) {
+		struct made made = {.random = 7 + i / 2, .by_cpus = i % 2};
 
 		check_same(&made, i, "decoding", "decoding: interrupted");
 	}
