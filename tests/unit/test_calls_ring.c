@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -214,7 +216,8 @@ static void copy_ring(enum mt_ring_stamps stamps, unsigned int seed)
 	least = mt_ring_least_size(&view);
 	if (rand() % 2)
 		size = least;
-	assert_int_equal(mt_ring_copy(&view, &writer->written, size, bytes), 0);
+	assert_int_equal(
+	    mt_ring_copy(&view, &(struct mt_ring_live){&writer->written, -1, 0}, size, bytes), 0);
 	view.bytes = bytes;
 	view.size = size;
 	more = read_all(&view, copied);
@@ -251,7 +254,8 @@ static void written_on(enum mt_ring_stamps stamps, unsigned int seed)
 	view = view_of(writer);
 	for (uint32_t i = 0; i < (uint32_t)rand() % 300; i++)
 		put_event(writer, 1000 + i, i, stamps == MT_RING_FULL || rand() % 9 == 0);
-	view.whole = mt_ring_copy(&view, &writer->written, SIZE, bytes);
+	view.whole =
+	    mt_ring_copy(&view, &(struct mt_ring_live){&writer->written, -1, 0}, SIZE, bytes);
 	assert_true(view.whole <= writer->written);
 	view.bytes = bytes;
 	count = read_all(&view, events);
@@ -309,7 +313,8 @@ static void test_a_thread_that_writes_on(void **state)
 
 		view.written = __atomic_load_n(&busy->written, __ATOMIC_RELAXED);
 		view.written -= view.written >= 8 ? 8 : 0; /* the last may not be there yet */
-		view.whole = mt_ring_copy(&view, &busy->written, BUSY_SIZE, bytes);
+		view.whole = mt_ring_copy(&view, &(struct mt_ring_live){&busy->written, -1, 0},
+					  BUSY_SIZE, bytes);
 		uint64_t left = mt_ring_bytes_left(&view);
 
 		assert_true(left <= view.written);
@@ -554,6 +559,37 @@ static void test_slots_are_cleared_within_the_ring(void **state)
 	}
 }
 
+/* Its file and its memory say the same, also where the copy is smaller and begins elsewhere. */
+static void test_copies_from_its_file(void **state)
+{
+	enum { FILE_SIZE = 128 << 10, OFFSET = 3 * 4096 };
+	static uint8_t by_file[FILE_SIZE], by_memory[FILE_SIZE];
+	const int fd = memfd_create("ring", MFD_CLOEXEC);
+	uint8_t *mapped;
+	uint64_t written;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, OFFSET + FILE_SIZE), 0);
+	mapped = mmap(NULL, OFFSET + FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	srand(7);
+	for (size_t i = 0; i < FILE_SIZE; i++)
+		mapped[OFFSET + i] = (uint8_t)rand();
+	for (uint64_t size = FILE_SIZE; size >= 4096; size /= 2) {
+		struct mt_ring_view view = {.bytes = mapped + OFFSET, .size = FILE_SIZE};
+		const struct mt_ring_live live = {&written, fd, OFFSET};
+
+		written = view.written = (uint64_t)rand() * 8;
+		memset(by_file, 0, sizeof(by_file));
+		memset(by_memory, 0, sizeof(by_memory));
+		assert_int_equal(mt_ring_copy(&view, &live, size, by_file), 0);
+		assert_int_equal(mt_ring_copy(&view, NULL, size, by_memory), 0);
+		assert_memory_equal(by_file, by_memory, size);
+	}
+	munmap(mapped, OFFSET + FILE_SIZE);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +606,7 @@ int main(void)
 	    cmocka_unit_test(test_a_running_writer),
 	    cmocka_unit_test(test_a_thread_that_writes_on),
 	    cmocka_unit_test(test_slots_are_cleared_within_the_ring),
+	    cmocka_unit_test(test_copies_from_its_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

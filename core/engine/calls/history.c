@@ -17,15 +17,15 @@ void mt_calls_history_deinit(struct mt_calls_history *history)
 	mt_array_deinit(&history->frames);
 }
 
-/* WRITTEN: see mt_ring_copy(). */
+/* LIVE: see mt_ring_copy(). */
 static int copy_bytes(struct mt_calls_history *history, const struct mt_ring_view *view,
-		      const uint64_t *written, uint64_t size)
+		      const struct mt_ring_live *live, uint64_t size)
 {
 	uint8_t *bytes = mt_large_alloc(size); /* the program waits for its page faults */
 
 	if (!bytes)
 		return -1;
-	uint64_t whole = mt_ring_copy(view, written, size, bytes);
+	uint64_t whole = mt_ring_copy(view, live, size, bytes);
 	free(history->bytes);
 	history->bytes = bytes;
 	history->view = *view;
@@ -54,7 +54,12 @@ static int copy_anchors(struct mt_calls_history *history, const mt_calls_anchors
 int mt_calls_history_create(const struct mt_calls_thread *thread, const struct mt_ring_view *view,
 			    uint64_t tsc, struct mt_calls_history *out)
 {
-	const uint64_t *written = &mt_calls_slot(thread->rings, thread->ring)->written;
+	const struct mt_calls_rings *rings = thread->rings;
+	const struct mt_ring_live live = {
+	    .written = &mt_calls_slot(rings, thread->ring)->written,
+	    .fd = rings->fd,
+	    .offset = mt_calls_ring_address(rings, thread->ring) - rings->address,
+	};
 
 	*out = (struct mt_calls_history){.own_stack_bytes = thread->own_stack_bytes,
 					 .pid = thread->pid,
@@ -64,7 +69,7 @@ int mt_calls_history_create(const struct mt_calls_thread *thread, const struct m
 					 .pc = thread->pc,
 					 .stack = thread->stack,
 					 .own_stack = thread->own_stack};
-	if (!copy_bytes(out, view, written, mt_ring_least_size(view)) &&
+	if (!copy_bytes(out, view, &live, mt_ring_least_size(view)) &&
 	    !copy_anchors(out, &thread->anchors, tsc) &&
 	    !mt_calls_frames_copy(&out->before, &thread->frames))
 		return 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "engine/calls/ring/private.h"
 
+#include <unistd.h>
+
 #define SLOT 8
 /* Of a ring, copied at a time: so much is whole even if its thread goes round meanwhile. */
 #define PART 32768u
@@ -49,17 +51,26 @@ uint64_t mt_ring_least_size(const struct mt_ring_view *view)
 	return size;
 }
 
-/* Lines from FIRST to END. */
-static void copy_lines(const struct mt_ring_view *view, uint64_t first, uint64_t end, uint64_t size,
-		       uint8_t *bytes)
+/* From FIRST to END. */
+static void copy_part(const struct mt_ring_view *view, const struct mt_ring_live *live,
+		      uint64_t first, uint64_t end, uint64_t size, uint8_t *bytes)
 {
-	for (uint64_t at = first; at < end; at += MT_RING_LINE_BYTES)
-		memcpy(bytes + (at & (size - 1)), view->bytes + (at & (view->size - 1)),
-		       MT_RING_LINE_BYTES);
+	uint64_t count; /* up to where one of the two begins again */
+
+	for (uint64_t at = first; at < end; at += count) {
+		const uint64_t from = at & (view->size - 1), to = at & (size - 1);
+
+		count = end - at;
+		count = count > view->size - from ? view->size - from : count;
+		count = count > size - to ? size - to : count;
+		if (!live || pread(live->fd, bytes + to, count, (off_t)(live->offset + from)) !=
+				 (ssize_t)count)
+			memcpy(bytes + to, view->bytes + from, count);
+	}
 }
 
-uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, uint64_t size,
-		      uint8_t *bytes)
+uint64_t mt_ring_copy(const struct mt_ring_view *view, const struct mt_ring_live *live,
+		      uint64_t size, uint8_t *bytes)
 {
 	uint64_t first = view->begin & ~(uint64_t)(MT_RING_LINE_BYTES - 1);
 	uint64_t part, now;
@@ -69,12 +80,12 @@ uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, 
 		first = line_behind(view->written - size);
 	for (uint64_t end = line_behind(view->written); end > first; end = part) {
 		part = end - first > PART ? end - PART : first;
-		copy_lines(view, part, end, size, bytes);
-		if (!written)
+		copy_part(view, live, part, end, size, bytes);
+		if (!live)
 			continue;
 		/* A writer takes its room by this word before it writes. */
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		now = __atomic_load_n(written, __ATOMIC_RELAXED);
+		now = __atomic_load_n(live->written, __ATOMIC_RELAXED);
 		if (now > view->size && now - view->size > part)
 			return now - view->size;
 	}

@@ -153,11 +153,19 @@ uint64_t mt_ring_bytes_left(const struct mt_ring_view *view);
 
 /* The size of the smallest ring, no larger than VIEW's own, that would hold what counts of it. */
 uint64_t mt_ring_least_size(const struct mt_ring_view *view);
+/* A ring into which its thread may write. */
+struct mt_ring_live {
+	const uint64_t *written; /* the word of its slot */
+	/* The file that its bytes lie in, and where: to read it costs less than page faults, where
+	 * nobody has looked at them yet.  FD -1: none. */
+	int fd;
+	uint64_t offset;
+};
+
 /* The newest of it as a ring of SIZE bytes, which is 2^n, at least MT_RING_LINE_BYTES, and at the
- * most VIEW's own.  Its thread may write on meanwhile: then WRITTEN is the word of its slot, else
- * NULL.  The newest is copied first, and parts that were written over meanwhile are left out.
- * Returns the copy's `whole`. */
-uint64_t mt_ring_copy(const struct mt_ring_view *view, const uint64_t *written, uint64_t size,
-		      uint8_t *bytes);
+ * most VIEW's own.  LIVE: what VIEW is of, or NULL, if nobody writes there.  The newest is copied
+ * first, and parts that were written over meanwhile are left out.  Returns the copy's `whole`. */
+uint64_t mt_ring_copy(const struct mt_ring_view *view, const struct mt_ring_live *live,
+		      uint64_t size, uint8_t *bytes);
 
 #endif
