@@ -132,6 +132,7 @@ $(PT_ENGINE_TESTS): $(wildcard tests/fixtures/pt_standin*)
 $(BUILD)/tests/test_output_stream: UNIT_LDFLAGS := -Wl,--wrap=mt_pool_create
 $(BUILD)/tests/test_target_decode_pt: UNIT_LDFLAGS := \
 	$(foreach name,pool_processors pool_create pool_destroy pt_decoder_create recording_map_aux,-Wl,--wrap=mt_$(name))
+$(BUILD)/tests/test_target_decode_threads: UNIT_LDFLAGS := -Wl,--wrap=mt_pool_processors,--wrap=mt_pool_create
 $(BUILD)/tests/test_ptrace_call: UNIT_LDFLAGS := -Wl,--wrap=ptrace -Wl,--wrap=mt_clock_monotonic_ns
 $(BUILD)/tests/test_perf_event: UNIT_LDFLAGS := \
 	$(foreach name,open_event close read map read_file,-Wl,--wrap=mt_system_$(name))

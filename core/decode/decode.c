@@ -4,6 +4,10 @@
 
 #include "perf/stack_sample.h"
 
+/* What is shown the owner alone does, a third of the work or more: others would have nothing to do.
+ */
+#define MAX_WORKERS 8
+
 static struct mt_error *check_kind(const struct mt_decode_run *run)
 {
 	const struct mt_recording *recording = run->recording;
@@ -35,45 +39,13 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	return NULL;
 }
 
-static struct mt_error *decode_call_thread(struct mt_decode_run *run, size_t index,
-					   struct mt_event *events)
+void mt_decode_get_workers(struct mt_decode_run *run, size_t tasks)
 {
-	const struct mt_recording_call_thread *thread =
-	    mt_recording_call_thread(run->recording, index);
-	struct mt_recording_calls *calls = NULL;
-	struct mt_track *track = NULL;
-	size_t count = 0;
+	const unsigned int processors = mt_pool_processors();
+	const unsigned int workers = processors < MAX_WORKERS ? processors : MAX_WORKERS;
 
-	mt_try(mt_track_find(run, thread->tid, thread->events, &track));
-	mt_try(mt_recording_calls_open(run->recording, index, &calls));
-	struct mt_error *error = NULL;
-	do {
-		error = mt_progress_step(run->options->progress, "decoding", run->stats.events,
-					 run->bytes_total);
-		if (!error)
-			error = mt_recording_calls_next(calls, events, MT_DECODE_BATCH, &count);
-		if (!error)
-			error = mt_track_deliver(run, track, events, count);
-		run->stats.events += count;
-	} while (!error && count);
-	mt_recording_calls_close(calls);
-	return error ? error : mt_track_finish(run, track);
-}
-
-/* A thread after the other, its events in the order of the file. */
-static struct mt_error *decode_calls(struct mt_decode_run *run)
-{
-	size_t count = mt_recording_call_thread_count(run->recording);
-	struct mt_event *events = calloc(MT_DECODE_BATCH, sizeof(*events));
-	struct mt_error *error = events ? NULL : mt_error_no_memory();
-
-	for (size_t i = 0; i < count; i++)
-		run->bytes_total += mt_recording_call_thread(run->recording, i)->events;
-	for (size_t i = 0; i < count && !error; i++)
-		if (mt_decode_wants(run, mt_recording_call_thread(run->recording, i)->tid))
-			error = decode_call_thread(run, i, events);
-	free(events);
-	return error;
+	if (workers > 1)
+		mt_error_destroy(mt_pool_create(workers, workers + tasks, &run->ahead));
 }
 
 static struct mt_error *decode(struct mt_decode_run *run)
@@ -105,7 +77,7 @@ static struct mt_error *decode(struct mt_decode_run *run)
 	if (run->words)
 		run->calls_sink = mt_words_filter_sink(run->words);
 	mt_try(mt_goroutines_create(run, &run->goroutines));
-	mt_try(decode_calls(run));
+	mt_try(mt_decode_calls(run));
 	return run->goroutines ? mt_goroutines_finish(run->goroutines) : NULL;
 }
 
@@ -167,7 +139,7 @@ static struct mt_error *find_last_goroutine(struct mt_decode_run *run)
 	run->timed = mt_recording_info(run->recording)->has_time;
 	mt_try(mt_decode_values(run));
 	mt_try(mt_goroutines_create(run, &run->goroutines));
-	return run->goroutines ? decode_calls(run) : NULL;
+	return run->goroutines ? mt_decode_calls(run) : NULL;
 }
 
 struct mt_error *mt_decode_last_goroutine(struct mt_recording *recording,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parts of decode/decode.h:
  *
- *	decode.c       which kind of recording it is; call events
+ *	decode.c       which kind of recording it is
+ *	calls.c        call events
  *	pt.c           AUX data, of threads or of CPUs
  *	pt_feed.c      the events of one AUX area
  *	samples.c      samples of stacks
@@ -91,7 +92,8 @@ struct mt_decode_run {
 	struct mt_decode_stats stats;
 	struct mt_processes *processes;
 	mt_pt_streams streams;
-	struct mt_pool *ahead; /* decodes Intel PT ahead; NULL: nobody does */
+	struct mt_pool *ahead; /* its workers decode ahead; NULL: nobody does */
+	size_t lanes;          /* how many rebuilds go on at a time; 0: one */
 	struct mt_track *tracks;
 	MT_ARRAY(struct mt_decode_hit) hits;
 	struct mt_recorded_values values;
@@ -119,6 +121,10 @@ void mt_track_destroy(struct mt_decode_run *run, struct mt_track *track);
 /* Events, with the notes that belong before them.  Times of snapshots' marks may be changed. */
 struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *track,
 				  struct mt_event *events, size_t count);
+/* Nothing of the sideband goes among these events, and nothing is shown for them: a worker may
+ * deliver them.  COUNT is not 0. */
+bool mt_track_is_silent(const struct mt_decode_run *run, const struct mt_track *track,
+			const struct mt_event *events, size_t count);
 /* After the last event: the signal that killed it, the end.  Destroys the track. */
 struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track);
 
@@ -171,6 +177,13 @@ struct mt_error *mt_decode_side_tracks(struct mt_decode_run *run);
 
 /* pt.c */
 struct mt_error *mt_decode_pt(struct mt_decode_run *run);
+
+/* calls.c */
+struct mt_error *mt_decode_calls(struct mt_decode_run *run);
+
+/* decode.c: RUN's pool, a worker a processor, if there are several, and if it can be had.  TASKS
+ * more may wait than there are workers. */
+void mt_decode_get_workers(struct mt_decode_run *run, size_t tasks);
 
 /* samples.c */
 struct mt_error *mt_decode_samples(struct mt_decode_run *run);

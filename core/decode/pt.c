@@ -4,8 +4,6 @@
  * then merged by time, and the switch records say whose an event is. */
 #include "decode/pt_feed.h"
 
-/* Rebuilding call stacks is a third of the work, and the owner's: more would have nothing to do. */
-#define MAX_WORKERS 8
 /* What is smaller is decoded while threads are being made. */
 #define ALONE_BYTES (64u << 10)
 
@@ -130,17 +128,6 @@ static struct mt_error *decode_cpus(struct mt_decode_run *run)
 	return error;
 }
 
-/* Where there is something for them to do, and to run on.  Without them the owner decodes. */
-static void get_workers(struct mt_decode_run *run)
-{
-	const unsigned int processors = mt_pool_processors();
-	const unsigned int workers = processors < MAX_WORKERS ? processors : MAX_WORKERS;
-
-	if (workers > 1 && run->bytes_total > ALONE_BYTES)
-		mt_error_destroy(
-		    mt_pool_create(workers, workers + run->streams.count, &run->ahead));
-}
-
 struct mt_error *mt_decode_pt(struct mt_decode_run *run)
 {
 	bool of_threads = true;
@@ -150,7 +137,8 @@ struct mt_error *mt_decode_pt(struct mt_decode_run *run)
 	mt_try(mt_pt_streams_read(run->recording, &run->streams));
 	mt_array_each (stream, &run->streams)
 		of_threads = of_threads && stream->tid >= 0 && stream->cpu < 0;
-	get_workers(run);
+	if (run->bytes_total > ALONE_BYTES)
+		mt_decode_get_workers(run, run->streams.count);
 	struct mt_error *error = of_threads ? decode_threads(run) : decode_cpus(run);
 	mt_pool_destroy(run->ahead);
 	return error;

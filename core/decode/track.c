@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* What logs of tracks that are rebuilt at a time have in memory. */
+#define LOGS_BYTES ((size_t)64 << 20)
+
 struct mt_epoch *mt_decode_epoch_at(const struct mt_decode_run *run,
 				    const struct mt_process_thread *thread, uint64_t time_ns)
 {
@@ -48,6 +51,7 @@ static struct mt_error *track_create(struct mt_decode_run *run, int tid, uint64_
 	    .values = &run->values,
 	    .last_call_id = &run->last_call_id,
 	    .events = events,
+	    .log_memory_bytes = run->lanes ? LOGS_BYTES / run->lanes : 0,
 	    .fibers =
 		track->fibers ? mt_fibers_taker(track->fibers, track) : (struct mt_fiber_taker){0},
 	};
@@ -339,6 +343,33 @@ struct mt_error *mt_track_deliver(struct mt_decode_run *run, struct mt_track *tr
 		mt_try(push(run, track, &events[i], more));
 	}
 	return NULL;
+}
+
+/* Nor does it need anything of other threads', as the text of a value does. */
+static bool shows_nothing(const struct mt_event *event)
+{
+	return event->kind == MT_EVENT_ENTRY || event->kind == MT_EVENT_LEAVE ||
+	       event->kind == MT_EVENT_FRAME || event->kind == MT_EVENT_AGAIN;
+}
+
+/* Times run on, so that the first and the last one tell of all. */
+bool mt_track_is_silent(const struct mt_decode_run *run, const struct mt_track *track,
+			const struct mt_event *events, size_t count)
+{
+	const struct mt_process_thread *thread = track->thread;
+	const uint64_t first_ns = events[0].time_ns, last_ns = events[count - 1].time_ns;
+	uint64_t time_ns = first_ns > track->time_ns ? first_ns : track->time_ns;
+
+	if ((track->epoch ? track->epoch : mt_decode_epoch_at(run, thread, first_ns)) !=
+	    mt_decode_epoch_at(run, thread, last_ns))
+		return false;
+	if (run->timed && track->next_note < thread->notes.count &&
+	    thread->notes.items[track->next_note]->time_ns <= last_ns)
+		return false;
+	for (size_t i = 0; i < count; time_ns = events[i++].time_ns)
+		if (events[i].time_ns < time_ns || !shows_nothing(&events[i]))
+			return false;
+	return true;
 }
 
 struct mt_error *mt_track_finish(struct mt_decode_run *run, struct mt_track *track)
