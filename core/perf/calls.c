@@ -247,6 +247,8 @@ struct mt_error *mt_recording_calls_open(struct mt_recording *recording, size_t 
 		return mt_error_no_memory();
 	(*out)->recording = recording;
 	(*out)->stream = recording->call_streams.items[index];
+	/* Which sorts ids: whoever reads on finds them sorted, in whatever thread. */
+	mt_recording_find_id(recording, 0);
 	return NULL;
 }
 

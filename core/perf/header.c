@@ -47,9 +47,10 @@ int64_t mt_recording_find_id(struct mt_recording *recording, uint64_t id)
 
 	if (!recording->ids.count)
 		return -1;
-	if (!recording->ids_are_sorted)
+	if (!recording->ids_are_sorted) {
 		qsort(recording->ids.items, recording->ids.count, sizeof(key), compare_ids);
-	recording->ids_are_sorted = true;
+		recording->ids_are_sorted = true;
+	}
 	const struct mt_perf_id *found =
 	    bsearch(&key, recording->ids.items, recording->ids.count, sizeof(key), compare_ids);
 	return found ? (int64_t)found->attr : -1;

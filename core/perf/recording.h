@@ -186,7 +186,8 @@ size_t mt_recording_call_thread_count(const struct mt_recording *recording);
 const struct mt_recording_call_thread *
 mt_recording_call_thread(const struct mt_recording *recording, size_t index);
 
-/* A walk over one thread's.  Errors: NO_MEMORY. */
+/* A walk over one thread's.  Of several that are open each may go on in a thread of its own.
+ * Errors: NO_MEMORY. */
 struct mt_recording_calls;
 struct mt_error *mt_recording_calls_open(struct mt_recording *recording, size_t index,
 					 struct mt_recording_calls **out);

@@ -107,12 +107,14 @@ static void put_thread(struct mt_recording_writer *writer, int tid, uint64_t ran
 				 .sample = {.event = MT_NOTE_EXIT, .weight = 0}});
 }
 
-static struct mt_recording_writer *make(uint64_t random, unsigned odd, unsigned noted)
+/* With a PATH calls are samples, one by one; without, they are packed. */
+static struct mt_recording_writer *make(const char *path, uint64_t random, unsigned odd,
+					unsigned noted)
 {
 	const struct mt_recording_writer_options options = {.calls = true};
 	struct mt_recording_writer *writer = NULL;
 
-	assert_no_error(mt_recording_writer_create(NULL, &options, &writer));
+	assert_no_error(mt_recording_writer_create(path, &options, &writer));
 	put_program(writer, PID, 0, true);
 	for (int tid = PID; tid < PID + THREADS; tid++) {
 		if (tid != PID)
@@ -195,7 +197,8 @@ static void let_go(struct outcome *outcome)
 static void check_same(unsigned odd, unsigned noted)
 {
 	static const unsigned several[] = {2, 3, 8};
-	struct mt_recording_writer *writer = make(odd + 31ull * noted, odd, noted);
+	char *path = odd ? make_path() : NULL;
+	struct mt_recording_writer *writer = make(path, odd + 31ull * noted, odd, noted);
 	struct outcome one = decode(writer, 1, 0);
 
 	assert_string_equal(one.error.text, "");
@@ -212,6 +215,8 @@ static void check_same(unsigned odd, unsigned noted)
 	}
 	let_go(&one);
 	mt_recording_writer_destroy(writer);
+	if (path)
+		remove_path(path);
 }
 
 static void threads_come_out_as_from_one_processor(void **state)
@@ -232,7 +237,7 @@ static void what_lies_between_calls_stays_there(void **state)
 
 static void it_can_be_interrupted_anywhere(void **state)
 {
-	struct mt_recording_writer *writer = make(7, 100, 900);
+	struct mt_recording_writer *writer = make(NULL, 7, 100, 900);
 
 	(void)state;
 	for (unsigned stop_at = 1; stop_at < 20; stop_at += 3) {
