@@ -4,6 +4,8 @@
 #include <endian.h>
 #include <string.h>
 
+#define MWAIT_BYTES 10
+
 /* ---- packets ---- */
 
 static bool begins_psb(const struct mt_pt_query *query, const uint8_t *at)
@@ -106,6 +108,9 @@ static enum mt_pt_ahead look(const struct mt_pt_query *query)
 		case 0xd2:
 		case 0xf2:
 			return MT_PT_AHEAD_EVENT;
+		case 0xc2: /* MWAIT; a whole one is passed over */
+			return query->end - query->at < MWAIT_BYTES ? MT_PT_AHEAD_EVENT
+								    : MT_PT_AHEAD_NONE;
 		case 0xc3: /* MNT */
 			return query->end - query->at > 2 && query->at[2] == 0x88
 				   ? MT_PT_AHEAD_EVENT

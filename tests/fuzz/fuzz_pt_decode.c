@@ -151,8 +151,7 @@ static uint64_t decode_copy(const uint8_t *bytes, size_t size, bool by_libipt, b
 }
 
 /* A packet reaches into a PSB, as none does that a processor writes.  What is masked for libipt is
- * read from one beginning, and it may read from the other.  Or the trace ends amid a packet: what
- * is cut off libipt may not look at (an MWAIT, where nothing is traced), and to us it is a gap. */
+ * read from one beginning, and it may read from the other. */
 static bool is_ambiguous(const uint8_t *bytes, size_t size)
 {
 	struct mt_pt_packet packet;
@@ -168,7 +167,7 @@ static bool is_ambiguous(const uint8_t *bytes, size_t size)
 			    mt_pt_packet_decode_in_block(bytes + at, size - at, &block, &packet);
 			at += length > 0 ? (size_t)length : 0;
 		}
-		if (at > next || length < 0)
+		if (at > next)
 			return true;
 	}
 	return false;

@@ -232,6 +232,20 @@ static void test_a_wait_takes_no_address_of_others(void **state)
 		      {.kind = MT_EVENT_TRACE_END, .from = USER + 3, .detail = MT_TRACE_END_ASYNC});
 }
 
+/* What the trace's end cuts off it says nothing of: nothing is lost. */
+static void test_a_wait_that_is_cut_off(void **state)
+{
+	(void)state;
+	struct stream stream = open_stream();
+
+	put_psb(&stream, 0, 1000);
+	PUT(&stream, 0x02, 0xc2, 7);
+	struct pt_events events = close_stream(&stream);
+
+	assert_int_equal(events.events.count, 0);
+	pt_events_free(&events);
+}
+
 static void test_an_abort_that_ends_the_trace(void **state)
 {
 	(void)state;
@@ -534,6 +548,7 @@ int main(void)
 	    cmocka_unit_test(test_a_ptwrite_tells_where_control_is),
 	    cmocka_unit_test(test_an_interrupt_where_control_cannot_be),
 	    cmocka_unit_test(test_a_wait_takes_no_address_of_others),
+	    cmocka_unit_test(test_a_wait_that_is_cut_off),
 	    cmocka_unit_test(test_an_abort_that_ends_the_trace),
 	    cmocka_unit_test(test_an_abort_while_tracing_is_off),
 	    cmocka_unit_test(test_a_transaction_at_a_psb),
