@@ -11,9 +11,6 @@
 
 #include <string.h>
 
-/* Of texts that are exchanged at one stop. */
-#define MOST_AT_ONCE (2ull << 20)
-
 struct making {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
@@ -208,7 +205,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	mt_try(mt_calls_give_rings(engine, space));
-	mt_calls_swap_make_due(&entering->swap, MOST_AT_ONCE);
+	mt_calls_swap_make_due(&entering->swap, MT_CALLS_SWAP_AT_ONCE);
 	mt_try(exchange(entering, lwp));
 	if (!mt_calls_enter_has_joined(entering))
 		return NULL;

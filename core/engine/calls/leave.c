@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Letting go of a process.  While all threads stand still, its texts get the files' pages again
- * (swap.c), and they leave the trampolines; that nobody else has written there, or a clean text to
- * put in the place of the patched one, is seen to before, while they run.  Then nobody comes to
- * memory of ours any more, and it is unmapped, part by part, in the name of a thread that alone
- * stands still meanwhile: if there is one, one that waits for something.
+ * (swap.c), a part of them at each stop; that nobody else has written there, or a clean text to put
+ * in the place of the patched one, is seen to right before, while they run.  In the last stop they
+ * leave the trampolines.  Then nobody comes to memory of ours any more, and it is unmapped, part by
+ * part, in the name of a thread that alone stands still meanwhile: if there is one, one that waits
+ * for something.
  *
  * Where it is not known that nobody is there (vfork() holds a thread), it stays mapped. */
 #include "engine/calls/private.h"
@@ -156,51 +157,105 @@ static struct mt_error *make_ready(struct leaving *leaving)
 {
 	struct mt_calls_space *space = leaving->space;
 	const bool has_left = leaving->swap.copies.count; /* which is compared with copies */
-	struct mt_error *error = NULL;
 
 	mt_array_each (place, &space->places)
 		if (mt_calls_swap_add(&leaving->swap, place->module->start, place->module->end,
 				      place->module->file->path))
 			return NULL;
 	if (has_left || mt_calls_swap_needs_copies())
-		mt_try(map_copies(leaving));
-	else
-		mt_error_destroy(mt_calls_swap_make_way(leaving->engine, space, &leaving->swap));
+		return map_copies(leaving);
+	mt_error_destroy(mt_calls_swap_make_way(leaving->engine, space, &leaving->swap));
+	return NULL;
+}
+
+/* The texts that are due.  No error: what was not compared is written in place. */
+static void compare(struct leaving *leaving)
+{
+	struct mt_calls_space *space = leaving->space;
+	struct mt_error *error = NULL;
+
 	leaving->engine->breathes = true;
-	for (size_t i = 0; i < space->places.count && !error; i++)
-		error = mt_calls_text_prepare_clean(leaving->engine, space, &space->places.items[i],
-						    &leaving->swap);
+	for (size_t i = 0; i < space->places.count && !error; i++) {
+		const struct mt_calls_place *place = &space->places.items[i];
+
+		if (mt_calls_swap_is_due(&leaving->swap, place->module->start))
+			error = mt_calls_text_prepare_clean(leaving->engine, space, place,
+							    &leaving->swap);
+	}
 	if (leaving->takes_left && !error)
 		error = mt_calls_left_fill(leaving->engine, space, space->left, &leaving->swap);
 	leaving->engine->breathes = false;
 	mt_error_destroy(error);
+}
+
+static struct mt_error *clean_place(struct leaving *leaving, struct mt_calls_place *place)
+{
+	if (!mt_calls_swap_is_exchanged(&leaving->swap, place->module->start))
+		return mt_calls_text_clean(leaving->engine, leaving->space, place);
+	mt_calls_text_note_written(leaving->space, place, false);
 	return NULL;
 }
 
-/* ABLE 0: there is nobody. */
-static struct mt_error *clean_text(struct leaving *leaving, pid_t able)
+/* The texts that are due.  ABLE 0: there is nobody. */
+static struct mt_error *clean_due(struct leaving *leaving, pid_t able)
+{
+	struct mt_calls_engine *engine = leaving->engine;
+	struct mt_calls_space *space = leaving->space;
+
+	mt_try(mt_calls_leave_holes(engine, space));
+	if (space->left)
+		mt_try(mt_calls_left_follow(engine, space, space->left));
+	if (able)
+		mt_error_destroy(mt_calls_swap_exchange(engine, space, &leaving->swap, able));
+	mt_array_each (place, &space->places)
+		if (mt_calls_swap_is_due(&leaving->swap, place->module->start))
+			mt_try(clean_place(leaving, place));
+	return NULL;
+}
+
+/* What was patched since they were collected had no turn. */
+static struct mt_error *end_clean(struct leaving *leaving)
 {
 	struct mt_calls_engine *engine = leaving->engine;
 	struct mt_calls_space *space = leaving->space;
 
 	/* Whatever its threads report from now on, it is not recorded any more. */
 	space->stage = MT_CALLS_REFUSED;
-	mt_try(mt_calls_leave_holes(engine, space));
-	if (space->left)
-		mt_try(mt_calls_left_follow(engine, space, space->left));
-	mt_calls_swap_make_due(&leaving->swap, UINT64_MAX);
-	if (able)
-		mt_error_destroy(mt_calls_swap_exchange(engine, space, &leaving->swap, able));
-	mt_array_each (place, &space->places) {
-		if (mt_calls_swap_is_exchanged(&leaving->swap, place->module->start))
-			mt_calls_text_note_written(space, place, false);
-		else
+	mt_array_each (place, &space->places)
+		if (!mt_calls_swap_had_turn(&leaving->swap, place->module->start))
 			mt_try(mt_calls_text_clean(engine, space, place));
-	}
 	leaving->takes_left &=
 	    space->left && mt_calls_left_is_unreached(engine, space, space->left, &leaving->swap);
 	mt_try(remove_breaks(engine, space));
 	return mt_calls_end_detour(engine, space);
+}
+
+/* At one stop. */
+static struct mt_error *clean_all(struct leaving *leaving)
+{
+	mt_calls_swap_make_due(&leaving->swap, UINT64_MAX);
+	mt_try(clean_due(leaving, 0));
+	return end_clean(leaving);
+}
+
+/* Texts do not depend on each other.  A thread that runs between two stops has its ring. */
+static struct mt_error *clean_in_parts(struct leaving *leaving)
+{
+	const bool live = leaving->engine->options.live; /* it stands still all the time */
+	pid_t able = 0;
+
+	for (;;) {
+		begin_tries(leaving);
+		mt_calls_swap_make_due(&leaving->swap, live ? UINT64_MAX : MT_CALLS_SWAP_AT_ONCE);
+		compare(leaving);
+		mt_try(halt_calm(leaving, &able));
+		if (!able)
+			mt_try(halt(leaving));
+		mt_try(clean_due(leaving, able));
+		if (mt_calls_swap_all_had_turn(&leaving->swap))
+			return end_clean(leaving);
+		mt_try(let_go_on(leaving));
+	}
 }
 
 /* A stub has sent a thread a signal that it has blocked, as in the signal's handler: it would come
@@ -443,18 +498,15 @@ static struct mt_error *leave(struct leaving *leaving)
 {
 	struct mt_calls_space *space = leaving->space;
 	bool inside = true;
-	pid_t able = 0;
 
 	find_left(leaving);
+	space->is_left = true;
 	mt_try(halt(leaving));
 	if (mt_calls_sandbox(leaving->engine, space) || space->shared)
-		return clean_text(leaving, 0); /* its memory stays */
+		return clean_all(leaving); /* its memory stays */
 	release(leaving);
 	mt_try(make_ready(leaving));
-	mt_try(halt_calm(leaving, &able));
-	if (!able)
-		mt_try(halt(leaving));
-	mt_try(clean_text(leaving, able));
+	mt_try(clean_in_parts(leaving));
 	mt_try(wait_until_outside(leaving, &inside));
 	if (inside)
 		return NULL;

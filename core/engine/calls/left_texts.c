@@ -134,7 +134,7 @@ struct mt_error *mt_calls_left_fill(const struct mt_calls_engine *engine,
 	mt_array_each (text, &left->texts) {
 		struct mt_calls_copy *copy = mt_calls_swap_find(swap, text->start);
 
-		if (copy)
+		if (copy && copy->is_due)
 			mt_try(fill(engine, space, left, copy));
 	}
 	return NULL;

@@ -497,7 +497,8 @@ struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt
 	struct walk walk = {.engine = engine, .space = space};
 	struct mt_held_maps maps;
 
-	if (space->stage == MT_CALLS_REFUSED || space->unseen || !mt_calls_is_whole(engine, space))
+	if (space->stage == MT_CALLS_REFUSED || space->is_left || space->unseen ||
+	    !mt_calls_is_whole(engine, space))
 		return NULL;
 	mt_calls_forget_code(space);
 	mt_try(mt_target_halt(engine->target, space->pid));

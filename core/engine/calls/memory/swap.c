@@ -393,6 +393,14 @@ bool mt_calls_swap_is_due(const struct mt_calls_swap *swap, uint64_t start)
 	return false;
 }
 
+bool mt_calls_swap_had_turn(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start)
+			return copy->had_turn;
+	return false;
+}
+
 bool mt_calls_swap_all_had_turn(const struct mt_calls_swap *swap)
 {
 	mt_array_each (copy, &swap->copies)

@@ -10,6 +10,9 @@
 /* With which files are opened in a program.  O_DSYNC means nothing to a reader: by it they are
  * known, should we be killed before they are closed. */
 #define MT_CALLS_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DSYNC)
+/* Of texts that are exchanged at one stop. */
+#define MT_CALLS_SWAP_AT_ONCE (2ull << 20)
+
 /* A text, and the second mapping that is to take its place. */
 struct mt_calls_copy {
 	uint64_t start, end; /* of the text */
@@ -61,6 +64,7 @@ bool mt_calls_swap_is_read(const struct mt_calls_swap *swap, struct mt_calls_cop
  * them do, or one. */
 void mt_calls_swap_make_due(struct mt_calls_swap *swap, uint64_t most);
 bool mt_calls_swap_is_due(const struct mt_calls_swap *swap, uint64_t start);
+bool mt_calls_swap_had_turn(const struct mt_calls_swap *swap, uint64_t start);
 bool mt_calls_swap_all_had_turn(const struct mt_calls_swap *swap);
 /* While all stand still: those due into which somebody wrote since are not to be exchanged. */
 void mt_calls_swap_compare(struct mt_calls_engine *engine, struct mt_calls_swap *swap);

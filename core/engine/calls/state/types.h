@@ -351,6 +351,7 @@ struct mt_calls_space {
 	bool masked;         /* hidden from who reads through the target, but still in the text */
 	uint64_t hidden_tsc; /* since when; 0: always */
 	bool attached;       /* it outlives us */
+	bool is_left;        /* its texts are cleaned: nothing is patched any more */
 	bool shared;    /* another process runs in it, or did, that its maker did not wait for */
 	bool inherited; /* another tracer of ours was killed here: its patches may be there */
 	struct mt_calls_left *left; /* what such a tracer left; NULL: nothing is known of any */

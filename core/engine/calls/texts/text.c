@@ -340,6 +340,8 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 
 	if (space->hidden)
 		return NULL;
+	if (space->is_left)
+		return mt_calls_text_clean(engine, space, place);
 	place->checked = true;
 	if (first && !space->attached && mt_calls_is_text_of_file(engine, space, module))
 		return begin(engine, space, place);

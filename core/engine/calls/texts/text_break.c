@@ -65,7 +65,7 @@ struct mt_error *mt_calls_text_write_break(struct mt_calls_engine *engine,
 
 	if (one->held)
 		return NULL;
-	if (!space->hidden && place->checked)
+	if (!space->hidden && !space->is_left && place->checked)
 		mt_try(one->length ? put_break(engine, space, place, one, &done)
 				   : turn_jump(engine, space, place, one, one->next, &done));
 	return done ? NULL : mt_calls_text_write(engine, space, place);

@@ -45,8 +45,8 @@ struct mt_error *mt_calls_text_begin(struct mt_calls_engine *engine,
 				     const struct mt_calls_place *place);
 
 /* text.c: the process is halted. */
-/* Write what is to be in the text of a place, unless it is hidden.  Errors: the target's;
- * NO_MEMORY. */
+/* Write what is to be in the text of a place, unless it is hidden: where the process is left, what
+ * was there without us.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				     struct mt_calls_place *place);
 /* The same with no patch and no breakpoint. */
