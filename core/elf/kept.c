@@ -276,13 +276,13 @@ bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size
 	if (fd >= 0 && size >= sizeof(struct head))
 		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (memory != MAP_FAILED)
-		*map = (struct mt_kept_map){memory, size};
-	bool is_there = map->memory && is_mapped_sound(fd, key, parts, count, check, map);
-	if (!is_there)
-		mt_kept_unmap(map);
-	if (fd >= 0)
+		*map = (struct mt_kept_map){memory, size, fd};
+	else if (fd >= 0)
 		close(fd);
-	return is_there;
+	if (map->memory && is_mapped_sound(fd, key, parts, count, check, map))
+		return true;
+	mt_kept_unmap(map);
+	return false;
 }
 
 bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, uint32_t size)
@@ -302,8 +302,22 @@ bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, u
 	return is_there;
 }
 
+void mt_kept_copy(const struct mt_kept_map *map, const uint8_t *from, void *to, size_t size)
+{
+	if (map->fd < 0 || pread(map->fd, to, size, from - map->memory) != (ssize_t)size)
+		memcpy(to, from, size);
+}
+
+void mt_kept_close(struct mt_kept_map *map)
+{
+	if (map->memory && map->fd >= 0)
+		close(map->fd);
+	map->fd = -1;
+}
+
 void mt_kept_unmap(struct mt_kept_map *map)
 {
+	mt_kept_close(map);
 	if (map->memory)
 		munmap(map->memory, map->size);
 	*map = (struct mt_kept_map){0};

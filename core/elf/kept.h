@@ -45,6 +45,7 @@ struct mt_error *mt_kept_store(const struct mt_kept_key *key, const struct mt_ke
 struct mt_kept_map {
 	uint8_t *memory; /* NULL: none */
 	size_t size;
+	int fd; /* of the file, if there is memory; -1: closed */
 };
 /* Whether the parts could have been computed; it is asked once for what is not known to be. */
 struct mt_kept_check {
@@ -57,6 +58,11 @@ struct mt_kept_check {
 bool mt_kept_map(const struct mt_kept_key *key, struct mt_kept_part *parts, size_t count,
 		 const char *path, const struct mt_kept_check *check, struct mt_kept_map *map);
 void mt_kept_unmap(struct mt_kept_map *map);
+/* Copies SIZE bytes of what is mapped at FROM, as they are in the file: as long as that is open, no
+ * page of the mapping is touched, each of which costs a fault. */
+void mt_kept_copy(const struct mt_kept_map *map, const uint8_t *from, void *to, size_t size);
+/* Who has copied all that there is to copy needs the file no more. */
+void mt_kept_close(struct mt_kept_map *map);
 /* A file of one part with one item, which is copied.  ITEM is undefined where it returns false. */
 bool mt_kept_read(const struct mt_kept_key *key, const char *path, void *item, uint32_t size);
 

@@ -276,6 +276,26 @@ static void test_what_is_read_is_what_was_written(void **state)
 	mt_image_deinit(&image);
 }
 
+/* Of a large one the file stays open until it was copied; what cannot be read there is in memory. */
+static void test_read_from_the_file(void **state)
+{
+	struct world *world = *state;
+	struct mt_image image = make(world), again;
+
+	store(world, &image);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(load(world, &again), 1);
+		assert_int_equal(again.kept.fd, -1);
+		again.kept.fd = open(i ? "/dev/null" : world->path, O_RDONLY);
+		assert_true(again.kept.fd >= 0);
+		check_at(world, &again, &places[1]);
+		mt_kept_close(&again.kept);
+		assert_int_equal(again.kept.fd, -1);
+		mt_image_deinit(&again);
+	}
+	mt_image_deinit(&image);
+}
+
 /* The first look leaves no belief to the second one. */
 static void assert_refused(const struct world *world)
 {
@@ -380,6 +400,7 @@ int main(void)
 	    test(test_for_what_outlives_us),
 	    test(test_too_far),
 	    test(test_what_is_read_is_what_was_written),
+	    test(test_read_from_the_file),
 	    test(test_garbled),
 	    test(test_unsound),
 	    test(test_of_another_plan),

@@ -412,9 +412,10 @@ struct mt_error *mt_calls_module_map(struct mt_calls_engine *engine, struct mt_c
 struct mt_error *mt_calls_module_write(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       struct mt_calls_module *module)
 {
-	const struct mt_image *image = &module->image;
+	struct mt_image *image = &module->image;
 
 	mt_try(write_code(engine, space, module));
+	mt_kept_close(&image->kept);
 	const struct mt_calls_room spare = {.start = module->room + image->spare,
 					    .used = module->room + image->spare,
 					    .end = module->room + image->table};

@@ -142,6 +142,7 @@ struct mt_error *mt_plan_load(struct mt_objfile *objfile, const struct mt_kept_k
 
 	*out = NULL;
 	if (plan && mt_kept_map(key, parts, PARTS, path, &check, &plan->kept)) {
+		mt_kept_close(&plan->kept);
 		fill(plan, parts);
 		*out = plan;
 	} else {

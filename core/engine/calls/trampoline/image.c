@@ -274,9 +274,13 @@ void mt_image_copy_code(const struct mt_image *image, const struct mt_image_plac
 			uint32_t from, uint32_t end, uint8_t *bytes)
 {
 	const uint32_t before = from < MT_IMAGE_MARGIN ? from : MT_IMAGE_MARGIN;
+	const uint8_t *start = image->bytes.items + from - before;
+	const size_t size = before + end - from + MT_IMAGE_MARGIN;
 
-	memcpy(bytes - before, image->bytes.items + from - before,
-	       before + end - from + MT_IMAGE_MARGIN);
+	if (image->kept.memory)
+		mt_kept_copy(&image->kept, start, bytes - before, size);
+	else
+		memcpy(bytes - before, start, size);
 	for (unsigned kind = 0; kind < MT_FIX_KINDS; kind++) {
 		const uint32_t *at = image->fixes.at[kind].items;
 		const uint32_t count = image->code_fixes[kind];

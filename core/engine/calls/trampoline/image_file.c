@@ -5,6 +5,9 @@
 
 enum { BYTES, OFFSETS, NUMBERS, FIXES, PARTS = FIXES + MT_FIX_KINDS };
 
+/* Of trampolines: of fewer the file need not stay open, one of hundreds. */
+#define LEAST_READ (64u << 10)
+
 _Static_assert(PARTS <= MT_KEPT_MOST_PARTS, "kept.h");
 
 /* What is not an array. */
@@ -149,6 +152,8 @@ bool mt_image_load(const struct mt_plan *plan, const struct mt_kept_key *key, co
 	if (!mt_kept_map(key, parts, PARTS, path, &check, &kept))
 		return false;
 	fill(image, parts);
+	if (image->code_bytes < LEAST_READ)
+		mt_kept_close(&kept);
 	image->kept = kept;
 	/* The plan may have been made anew since. */
 	if (image->offsets.count == plan->patches.count)
