@@ -56,13 +56,14 @@ static int begin(void **state)
 	world->module.file = &world->file;
 	world->module.bias = BIAS;
 	world->module.room = BIAS + (300 << 20);
-	world->module.offsets = calloc(count, sizeof(*world->module.offsets));
+	uint32_t *offsets = calloc(count, sizeof(*offsets));
+	world->module.offsets = world->module.own_offsets = offsets;
 	world->place.module = &world->module;
 	world->place.off = calloc(count, sizeof(*world->place.off));
 	world->place.held = calloc(count, sizeof(*world->place.held));
 	assert_true(world->module.offsets && world->place.off && world->place.held);
 	for (size_t i = 0; i < count; i++) {
-		world->module.offsets[i] = (uint32_t)i * 128;
+		offsets[i] = (uint32_t)i * 128;
 		world->place.off[i] = i % 11 == 3;
 		world->place.held[i] = i % 13 == 5;
 	}
@@ -76,7 +77,7 @@ static int end(void **state)
 
 	free(world->place.off);
 	free(world->place.held);
-	free(world->module.offsets);
+	free(world->module.own_offsets);
 	mt_plan_destroy(world->file.plan);
 	mt_objfile_unref(world->file.objfile);
 	free(world->clean);

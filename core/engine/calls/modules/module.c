@@ -39,7 +39,7 @@ void mt_calls_module_destroy(struct mt_calls_module *module)
 	}
 	free(module->again);
 	free(module->levels);
-	free(module->offsets);
+	free(module->own_offsets);
 	free(module->own_clean);
 	free(module);
 }
@@ -120,15 +120,19 @@ static struct mt_image_config image_config(const struct mt_calls_module *module)
 	};
 }
 
-static int copy_offsets(struct mt_calls_module *module)
+/* Where the process outlives us, the image goes when it is written. */
+static int take_offsets(struct mt_calls_module *module)
 {
 	size_t size = module->image.offsets.count * sizeof(*module->offsets);
 
-	free(module->offsets);
-	module->offsets = malloc(size + 1);
+	module->offsets = module->image.offsets.items;
+	if (!module->outlives_us)
+		return 0;
+	free(module->own_offsets);
+	module->offsets = module->own_offsets = malloc(size + 1);
 	if (!module->offsets)
 		return -1;
-	memcpy(module->offsets, module->image.offsets.items, size);
+	memcpy(module->own_offsets, module->image.offsets.items, size);
 	return 0;
 }
 
@@ -262,7 +266,7 @@ struct mt_error *mt_calls_module_make(struct mt_calls_engine *engine, const stru
 	if (error)
 		return give_up(engine, module, error, out);
 	*out = module;
-	return copy_offsets(module) ? mt_error_no_memory() : NULL;
+	return take_offsets(module) ? mt_error_no_memory() : NULL;
 }
 
 /* For all of the image as it is. */
@@ -323,7 +327,7 @@ static struct mt_error *find_room(struct mt_calls_engine *engine, struct mt_call
 	config.clean = module->clean;
 	config.base = module->room - module->bias;
 	mt_try(mt_image_make(module->file->plan, &config, &module->image));
-	if (copy_offsets(module))
+	if (take_offsets(module))
 		return mt_error_no_memory();
 	if (module->image.bytes.count + MT_CALLS_MARK_BYTES <= module->room_bytes)
 		return NULL;

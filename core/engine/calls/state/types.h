@@ -88,7 +88,9 @@ struct mt_calls_module {
 	bool outlives_us;                   /* the process: trampolines look at the alive word */
 	struct mt_trampoline_config config; /* of the trampolines */
 	uint8_t *levels;                    /* of each patch: see order.c; NULL: not needed yet */
-	uint32_t *offsets;           /* of each patch's trampoline; MT_CALLS_NONE: it is left out */
+	/* Of each patch's trampoline; MT_CALLS_NONE: it is left out.  Lent by the image, or own. */
+	const uint32_t *offsets;
+	uint32_t *own_offsets;
 	struct mt_calls_entry entry; /* code_bytes 0: it is not in the program yet */
 	struct mt_calls_again *again; /* see mt_calls_trampoline_again() */
 };
