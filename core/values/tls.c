@@ -55,20 +55,22 @@ static bool find_debug(struct mt_eval *eval, uint64_t *debug)
 {
 	struct mt_module *program = NULL;
 	struct mt_section section;
-	uint64_t tag = 0;
 
 	mt_array_each (module, &eval->program->modules)
 		if ((*module)->is_mapped && mt_module_is_program(*module))
 			program = *module;
-	if (!program || !mt_section_find_type(program->objfile->main.elf, SHT_DYNAMIC, &section))
+	if (!program || !mt_section_find_type(program->objfile->main.elf, SHT_DYNAMIC, &section) ||
+	    !section.data->d_buf)
 		return false;
-	for (uint64_t i = 0; i < section.header.sh_size / 16; i++) {
-		uint64_t entry = section.header.sh_addr + program->bias + i * 16;
+	/* The tags are the file's; the value is the loader's. */
+	for (size_t i = 0; i < section.data->d_size / sizeof(Elf64_Dyn); i++) {
+		GElf_Dyn entry;
 
-		if (!read_word(eval, entry, &tag) || !read_word(eval, entry + 8, debug))
-			return false;
-		if (tag == DT_DEBUG)
-			return true;
+		if (gelf_getdyn(section.data, (int)i, &entry) && entry.d_tag == DT_DEBUG)
+			return read_word(eval,
+					 section.header.sh_addr + program->bias +
+					     i * sizeof(Elf64_Dyn) + offsetof(Elf64_Dyn, d_un),
+					 debug);
 	}
 	return false;
 }
