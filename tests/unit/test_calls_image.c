@@ -276,7 +276,8 @@ static void test_what_is_read_is_what_was_written(void **state)
 	mt_image_deinit(&image);
 }
 
-/* Of a large one the file stays open until it was copied; what cannot be read there is in memory. */
+/* Of a large one the file stays open until it was copied; what cannot be read there is in memory.
+ */
 static void test_read_from_the_file(void **state)
 {
 	struct world *world = *state;

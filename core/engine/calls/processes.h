@@ -116,7 +116,8 @@ void mt_calls_enter_end(struct mt_calls_entering *entering);
 
 /* left_texts.c */
 /* While the process runs: add the texts that lead there and are not of the space's places to SWAP;
- * and fill what was mapped for those that are due.  Errors: the target's; NO_MEMORY; the session's. */
+ * and fill what was mapped for those that are due.  Errors: the target's; NO_MEMORY; the session's.
+ */
 struct mt_error *mt_calls_left_add_texts(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space, struct mt_calls_left *left,
 					 struct mt_calls_swap *swap);

@@ -91,7 +91,7 @@ struct mt_calls_module {
 	/* Of each patch's trampoline; MT_CALLS_NONE: it is left out.  Lent by the image, or own. */
 	const uint32_t *offsets;
 	uint32_t *own_offsets;
-	struct mt_calls_entry entry; /* code_bytes 0: it is not in the program yet */
+	struct mt_calls_entry entry;  /* code_bytes 0: it is not in the program yet */
 	struct mt_calls_again *again; /* see mt_calls_trampoline_again() */
 };
 
