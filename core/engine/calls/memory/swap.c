@@ -256,6 +256,15 @@ struct mt_error *mt_calls_swap_make_way(struct mt_calls_engine *engine,
 	return NULL;
 }
 
+/* NULL: the text at START was not added. */
+static const struct mt_calls_copy *copy_of(const struct mt_calls_swap *swap, uint64_t start)
+{
+	mt_array_each (copy, &swap->copies)
+		if (copy->start == start)
+			return copy;
+	return NULL;
+}
+
 struct mt_calls_copy *mt_calls_swap_find(struct mt_calls_swap *swap, uint64_t start)
 {
 	mt_array_each (copy, &swap->copies)
@@ -387,18 +396,16 @@ void mt_calls_swap_make_due(struct mt_calls_swap *swap, uint64_t most)
 
 bool mt_calls_swap_is_due(const struct mt_calls_swap *swap, uint64_t start)
 {
-	mt_array_each (copy, &swap->copies)
-		if (copy->start == start)
-			return copy->is_due;
-	return false;
+	const struct mt_calls_copy *copy = copy_of(swap, start);
+
+	return copy && copy->is_due;
 }
 
 bool mt_calls_swap_had_turn(const struct mt_calls_swap *swap, uint64_t start)
 {
-	mt_array_each (copy, &swap->copies)
-		if (copy->start == start)
-			return copy->had_turn;
-	return false;
+	const struct mt_calls_copy *copy = copy_of(swap, start);
+
+	return copy && copy->had_turn;
 }
 
 bool mt_calls_swap_all_had_turn(const struct mt_calls_swap *swap)
@@ -587,8 +594,7 @@ bool mt_calls_swap_holds(const struct mt_calls_swap *swap, uint64_t address)
 
 bool mt_calls_swap_is_exchanged(const struct mt_calls_swap *swap, uint64_t start)
 {
-	mt_array_each (copy, &swap->copies)
-		if (copy->start == start)
-			return copy->is_exchanged;
-	return false;
+	const struct mt_calls_copy *copy = copy_of(swap, start);
+
+	return copy && copy->is_exchanged;
 }
