@@ -37,6 +37,12 @@ uint64_t mt_ns_to_tsc(const struct mt_time_conversion *conversion, uint64_t time
 /* Sleeps for so long, signals or not. */
 void mt_clock_pass(uint64_t time_ns);
 
+/* Of two times that stat(2) tells of a file. */
+static inline bool mt_is_same_time(const struct timespec *one, const struct timespec *other)
+{
+	return one->tv_sec == other->tv_sec && one->tv_nsec == other->tv_nsec;
+}
+
 /* A conversion from this machine's TSC to CLOCK_MONOTONIC, measured over about 2 ms. */
 struct mt_time_conversion mt_time_conversion_measure(void);
 

@@ -2,6 +2,7 @@
 #include "elf/debug_image.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/large.h"
 #include "elf/section.h"
 
@@ -158,7 +159,7 @@ static bool make_plan(struct plan *plan)
 		if (plan->seen & bit)
 			return false;
 		plan->seen |= bit;
-		if (kind < 0 && index != names)
+		if (kind < 0 && index != names && from->sh_type != SHT_NOTE)
 			to.sh_type = SHT_NOBITS;
 		else if (from->sh_type != SHT_NOBITS && !plan_section(plan, from, kind, &to))
 			return false;
@@ -294,25 +295,85 @@ void mt_debug_image_close(struct mt_debug_image *image)
 	*image = (struct mt_debug_image){.file = {.fd = -1}};
 }
 
-static bool is_still(const struct mt_debug_image *image)
+static bool is_part_of(const struct mt_debug_image *image, uint64_t offset)
+{
+	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
+		if (image->parts[i].bytes == image->memory + offset)
+			return true;
+	return false;
+}
+
+static bool is_there(const struct mt_elf_file *file, uint64_t offset, const uint8_t *bytes,
+		     uint64_t size)
+{
+	uint8_t found[4 * PAGE];
+
+	for (uint64_t at = 0; at < size; at += sizeof(found)) {
+		const size_t count = size - at < sizeof(found) ? size - at : sizeof(found);
+
+		if (mt_elf_file_read(file, offset + at, found, count) != count ||
+		    memcmp(found, bytes + at, count) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_part_there(const struct mt_debug_image *image, const struct mt_debug_section *part)
+{
+	for (uint64_t at = 0; part->bytes && at < part->size; at += PAGE)
+		if (part->is_read[at / PAGE] &&
+		    !is_there(image->from, part->offset + at, part->bytes + at,
+			      part->size - at < PAGE ? part->size - at : PAGE))
+			return false;
+	return true;
+}
+
+/* Of what was read.  A build ID, which differs with anything, stands in a note. */
+static bool is_all_there(const struct mt_debug_image *image)
+{
+	Elf_Scn *from = NULL, *to = NULL;
+
+	while ((from = elf_nextscn(image->from->elf, from)) &&
+	       (to = elf_nextscn(image->file.elf, to))) {
+		const Elf64_Shdr *source = elf64_getshdr(from), *own = elf64_getshdr(to);
+
+		if (own->sh_type != SHT_NOBITS && !(source->sh_flags & SHF_COMPRESSED) &&
+		    !is_part_of(image, own->sh_offset) &&
+		    !is_there(image->from, source->sh_offset, image->memory + own->sh_offset,
+			      own->sh_size))
+			return false;
+	}
+	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
+		if (!is_part_there(image, &image->parts[i]))
+			return false;
+	return true;
+}
+
+/* One that was touched, as make and installers do, is. */
+static bool is_still(struct mt_debug_image *image)
 {
 	struct stat now;
 
-	return fstat(image->from->fd, &now) == 0 && now.st_size == image->status.st_size &&
-	       now.st_mtim.tv_sec == image->status.st_mtim.tv_sec &&
-	       now.st_mtim.tv_nsec == image->status.st_mtim.tv_nsec;
+	if (fstat(image->from->fd, &now) || now.st_size != image->status.st_size)
+		return false;
+	if (mt_is_same_time(&now.st_mtim, &image->status.st_mtim))
+		return true;
+	if (!is_all_there(image))
+		return false;
+	image->status = now;
+	return true;
 }
 
-static void read_pages(const struct mt_debug_image *image, struct mt_debug_section *part,
-		       size_t first, size_t count)
+static void read_pages(struct mt_debug_image *image, struct mt_debug_section *part, size_t first,
+		       size_t count)
 {
 	const uint64_t at = (uint64_t)first * PAGE;
 	const uint64_t left = part->size - at, size = (uint64_t)count * PAGE;
 
-	memset(part->is_read + first, true, count);
 	if (is_still(image))
 		mt_elf_file_read(image->from, part->offset + at, part->bytes + at,
 				 size < left ? size : left);
+	memset(part->is_read + first, true, count);
 }
 
 void mt_debug_image_read(struct mt_debug_image *image, enum mt_debug_part which, uint64_t start,

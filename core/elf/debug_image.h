@@ -47,7 +47,8 @@ bool mt_debug_image_open_frames(const struct mt_elf_file *from, struct mt_debug_
 void mt_debug_image_close(struct mt_debug_image *image); /* one that is not there is fine */
 
 /* Before libdw looks at [start, end) of a part, which may lie beyond its end.  What cannot be read,
- * since the file was written to or cut short meanwhile, stays zeros. */
+ * since the file was written to or cut short meanwhile, stays zeros; one that was only touched has
+ * all it had. */
 void mt_debug_image_read(struct mt_debug_image *image, enum mt_debug_part which, uint64_t start,
 			 uint64_t end);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "elf/file.h"
 
+#include "base/clock.h"
+
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -171,11 +173,6 @@ void mt_elf_file_build_id(const struct mt_elf_file *file, struct mt_build_id *ou
 	memcpy(out->bytes, bytes, out->size);
 }
 
-static bool is_same_time(struct timespec one, struct timespec other)
-{
-	return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
-}
-
 bool mt_elf_file_is_settled(const struct mt_elf_file *file)
 {
 	return file->fd >= 0 && file->status.st_ctim.tv_sec + SETTLED_SECONDS < file->opened.tv_sec;
@@ -188,8 +185,8 @@ bool mt_elf_file_is_still(const struct mt_elf_file *file, uint64_t device, uint6
 
 	return mt_elf_file_is_settled(file) && fstat(file->fd, &now) == 0 && now.st_ino == inode &&
 	       ((uint64_t)major(now.st_dev) << 32 | minor(now.st_dev)) == device &&
-	       now.st_size == then->st_size && is_same_time(now.st_mtim, then->st_mtim) &&
-	       is_same_time(now.st_ctim, then->st_ctim);
+	       now.st_size == then->st_size && mt_is_same_time(&now.st_mtim, &then->st_mtim) &&
+	       mt_is_same_time(&now.st_ctim, &then->st_ctim);
 }
 
 size_t mt_elf_file_read(const struct mt_elf_file *file, uint64_t offset, void *buffer, size_t size)

@@ -4,6 +4,7 @@
  * functions, and its strings, belong to the pool. */
 #include "space/private.h"
 
+#include "base/clock.h"
 #include "elf/jit_object.h"
 #include "elf/jitdump.h"
 #include "elf/objfile_private.h"
@@ -104,16 +105,11 @@ static struct mt_table_version version_of(const struct stat *status)
 	};
 }
 
-static bool is_time(const struct timespec *one, const struct timespec *other)
-{
-	return one->tv_sec == other->tv_sec && one->tv_nsec == other->tv_nsec;
-}
-
 static bool is_version(const struct mt_table_version *one, const struct mt_table_version *other)
 {
 	return one->device == other->device && one->inode == other->inode &&
-	       one->size == other->size && is_time(&one->modified, &other->modified) &&
-	       is_time(&one->changed, &other->changed);
+	       one->size == other->size && mt_is_same_time(&one->modified, &other->modified) &&
+	       mt_is_same_time(&one->changed, &other->changed);
 }
 
 /* Without version: never read.  NULL: no memory. */

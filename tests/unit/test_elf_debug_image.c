@@ -215,6 +215,47 @@ static void test_a_file_that_is_written_to(void **state)
 	assert_true(is_zero(bytes + 4096, 4096));
 }
 
+static void touch(const struct made *made, time_t when)
+{
+	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = when}};
+
+	assert_int_equal(utimensat(AT_FDCWD, made->whole_path, times, 0), 0);
+}
+
+static void test_a_file_that_is_touched(void **state)
+{
+	struct made *made = *state;
+
+	info_of(made->whole.elf);
+	assert_true(mt_debug_image_open(&made->whole, &made->image));
+	mt_debug_image_read(&made->image, MT_DEBUG_INFO, 0, 1);
+	touch(made, 1);
+	mt_debug_image_read(&made->image, MT_DEBUG_INFO, 0, 8192);
+	touch(made, 2);
+	read_all(&made->image);
+	assert_true(assert_same_sections(made->whole.elf, made->image.file.elf) > 3);
+}
+
+/* Built anew in place: what had been read may be the same by chance, but for the build ID. */
+static void test_a_file_with_another_build_id(void **state)
+{
+	struct made *made = *state;
+	struct mt_section note;
+
+	info_of(made->whole.elf);
+	if (!mt_section_find(made->whole.elf, ".note.gnu.build-id", &note))
+		skip();
+	assert_true(mt_debug_image_open(&made->whole, &made->image));
+	const int fd = open(made->whole_path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(
+	    pwrite(fd, "!", 1, (off_t)(note.header.sh_offset + note.header.sh_size - 1)), 1);
+	close(fd);
+	touch(made, 1);
+	read_all(&made->image);
+	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
+		assert_true(is_zero(made->image.parts[i].bytes, made->image.parts[i].size));
+}
+
 static void test_a_file_that_is_cut_short(void **state)
 {
 	struct made *made = *state;
@@ -361,6 +402,8 @@ int main(void)
 	    TEST(test_sections_that_nobody_asks_for),
 	    TEST(test_only_what_is_asked_for_is_read),
 	    TEST(test_a_file_that_is_written_to),
+	    TEST(test_a_file_that_is_touched),
+	    TEST(test_a_file_with_another_build_id),
 	    TEST(test_a_file_that_is_cut_short),
 	    TEST(test_a_file_that_refers_to_another),
 	    TEST(test_a_section_that_libdw_inflates),
