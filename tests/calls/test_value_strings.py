@@ -149,3 +149,16 @@ def test_go(go, record, run_mtdb, tmp_path, flags):
     for what, why in [("$_ret", "several results: $_ret0 is the first one"), ("$_ret5", "not return so many results")]:
         done = run_mtdb("run", "--engine=calls", "-t", f"main.several return if {what} == 0", program)
         assert done.returncode == 2 and why in done.stderr
+
+
+@pytest.mark.parametrize("stack", [[], ["own"]], ids=["same-stack", "own-stack"])
+def test_signals_in_between(compile, run_mtdb, tmp_path, stack):
+    """A handler's calls part what is recorded of a call from it: it is the call's all the same."""
+    done = run_mtdb("run", "--engine=calls", "-o", tmp_path / "x.txt", "--size=256M", "--args=named", "--returns=named",
+                    compile("values_signals.c", "-O1"), *stack)
+    calls = int(done.stdout)
+    found = re.findall(r" named\((.*) {2}", (tmp_path / "x.txt").read_text())
+    assert len(found) == calls, done.stderr
+    assert {call.rstrip() for call in found} == {
+        f'number={number}, text="a text of some length", other="another one") = '
+        + ('"a text of some length"' if number & 1 else '"another one"') for number in range(4)}

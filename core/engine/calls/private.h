@@ -27,6 +27,7 @@
  *	anchor.c      how far threads had written when
  *	history.c     what rings held, of ended threads too
  *	throttle.c    functions that fill the rings
+ *	interrupted.c values that a signal parted from their call
  *	unwritten.c   events that are not whole in a ring
  *	frames.c      which calls are open, by unwinding
  *	outside.c     threads out of trampolines

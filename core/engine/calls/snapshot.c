@@ -240,21 +240,6 @@ static bool understand(const struct mt_calls_engine *engine, uint64_t stack,
 	return true;
 }
 
-/* The last of EVENTS is a result, which was recorded behind its return: it goes before that. */
-static void put_before_return(const struct mt_calls_engine *engine, struct mt_event *events,
-			      size_t count)
-{
-	if (count < 2)
-		return;
-	struct mt_event *value = &events[count - 1], *end = value - 1, moved = *value;
-	if (value->kind != MT_EVENT_VALUE || end->kind != MT_EVENT_LEAVE ||
-	    end->from != value->from || !mt_calls_value_is_result(engine, value->detail))
-		return;
-	moved.time_ns = end->time_ns;
-	*value = *end;
-	*end = moved;
-}
-
 /* Whoever debugs can ask again for all that is there.  Errors: INTERRUPTED. */
 static struct mt_error *go_on(struct snapshot *snapshot, uint64_t done)
 {
@@ -278,7 +263,8 @@ static struct mt_error *put_events(struct snapshot *snapshot,
 {
 	const struct mt_calls_engine *engine = snapshot->engine;
 	struct mt_call_event events[MT_RING_LINE_EVENTS];
-	struct mt_event calls[BATCH + MT_RING_LINE_EVENTS];
+	struct mt_event calls[2 * BATCH + MT_RING_LINE_EVENTS];
+	struct mt_calls_values_runs runs = {0};
 	const struct mt_calls_module *module = NULL;
 	struct mt_ring_cursor cursor;
 	size_t count = 0;
@@ -292,19 +278,22 @@ static struct mt_error *put_events(struct snapshot *snapshot,
 		for (size_t i = 0; i < more; i++) {
 			if (!understand(engine, history->stack, &events[i], &module, &calls[count]))
 				continue;
-			count++;
-			put_before_return(engine, calls, count);
+			const struct mt_event *newest = &calls[count++];
+			mt_calls_join_values(&runs, calls, count,
+					     newest->kind == MT_EVENT_VALUE &&
+						 mt_calls_value_is_result(engine, newest->detail));
 		}
-		if (count < BATCH && !at_end)
+		if (count < 2 * BATCH && !at_end)
 			continue;
 		mt_try(go_on(snapshot, all));
-		/* A return's result may come next. */
-		size_t left = at_end ? 0 : 1;
-		all += count - left;
-		mt_try(mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls,
-						     count - left));
-		calls[0] = calls[count - left];
-		count = left;
+		/* Values of the newest ones' calls may come yet. */
+		const size_t done = at_end ? count : BATCH;
+		all += done;
+		mt_try(
+		    mt_recording_writer_put_calls(writer, history->pid, history->lwp, calls, done));
+		mt_calls_values_written(&runs, done);
+		count -= done;
+		memmove(calls, calls + done, count * sizeof(calls[0]));
 	}
 	return NULL;
 }

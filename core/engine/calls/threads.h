@@ -61,6 +61,23 @@ struct mt_error *mt_calls_put_throttled(struct mt_calls_engine *engine,
 					struct mt_recording_writer *writer);
 void mt_calls_tell_throttled(const struct mt_calls_engine *engine);
 
+/* interrupted.c */
+enum { MT_CALLS_VALUES_RUNS = 4, MT_CALLS_RUN_VALUES = 128 };
+/* Arguments whose entry has not come: of a call, of a handler's that came between, and so on. */
+struct mt_calls_values_runs {
+	size_t count;
+	struct mt_calls_values_run {
+		uint64_t sp;
+		size_t first, count; /* where they are among the events */
+	} items[MT_CALLS_VALUES_RUNS];
+};
+/* The last of a thread's EVENTS is new, and IS_RESULT, if it is a value: arguments come to stand
+ * right in front of their entry, and results in front of their return. */
+void mt_calls_join_values(struct mt_calls_values_runs *runs, struct mt_event *events, size_t count,
+			  bool is_result);
+/* The first COUNT events are gone. */
+void mt_calls_values_written(struct mt_calls_values_runs *runs, size_t count);
+
 /* unwritten.c */
 /* Part of a thread's ring, AT bytes from its first beginning. */
 struct mt_calls_unwritten {
