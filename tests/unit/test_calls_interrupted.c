@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a ring has of a call and its values, parted by what a signal's handler did, comes together. */
+/* What a ring has of a call and its values, parted by what a signal's handler did, comes together.
+ */
 #include "unit.h"
 
 #include "engine/calls/threads.h"

@@ -47,8 +47,8 @@ static void take_argument(struct mt_calls_values_runs *runs, struct mt_event *ev
 	struct mt_calls_values_run *run = run_at(runs, value->from);
 
 	/* Who longjmp()s away, or was put back to the entry, comes with all of them again. */
-	if (run && (events[run->first].detail == value->detail ||
-		    run->count == MT_CALLS_RUN_VALUES)) {
+	if (run &&
+	    (events[run->first].detail == value->detail || run->count == MT_CALLS_RUN_VALUES)) {
 		runs->count--;
 		run = NULL;
 	}
