@@ -18,6 +18,7 @@
 #include "pt/decoder.h"
 
 #include "base/array.h"
+#include "base/large.h"
 #include "base/log.h"
 #include "pt/decode_shard.h"
 
@@ -85,10 +86,8 @@ static int portion_init(struct portion *portion, const struct mt_pt_decoder *dec
 {
 	const size_t count = decoder->portion_batches;
 
-	portion->events = aligned_alloc(
-	    CACHE_LINE,
-	    (count * decoder->config.batch_events * sizeof(struct mt_event) + CACHE_LINE - 1) &
-		~(size_t)(CACHE_LINE - 1));
+	portion->events =
+	    mt_large_alloc(count * decoder->config.batch_events * sizeof(struct mt_event));
 	portion->batches = calloc(count, sizeof(*portion->batches));
 	return portion->events && portion->batches ? 0 : -1;
 }
