@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The texts of a process are patched, and given back, in several stops.  Whoever runs in between, is born there, or comes
+to a trigger, has the same program as before and after."""
+import os
+import subprocess
+
+import pytest
+
+from conftest import FIXTURES
+from tests.calls.code import changed, ours
+
+LIBRARIES = ["one", "two", "three"]
+TRIGGERS = {"none": [], "often": ["--trigger=rare if n % 7 == 3"], "once": ["--trigger=rare", "--max=1"]}
+ROUNDS = 3
+
+
+@pytest.fixture(name="start")
+def make_start(compile):
+    """start(how): the program, with texts of which each has a stop for itself."""
+    program = compile("calls_parts.c", "-O1", "-pthread", "-D_GNU_SOURCE")
+    libraries = [compile("calls_part.c", "-shared", "-fPIC", FIXTURES / "large_text.c", output=f"lib{name}.so")
+                 for name in LIBRARIES]
+
+    def start(how):
+        return subprocess.Popen([program, how, *libraries], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    return start
+
+
+@pytest.fixture(name="attach")
+def make_attach(compile, mtdb, tmp_path):
+    preload = compile("slow_pause.c", "-shared", "-fPIC", "-D_GNU_SOURCE", output="slow_pause.so")
+
+    def attach(process, *options):
+        return subprocess.run([mtdb, "attach", "--engine=calls", "--for=100ms", "--size=64k", "-o", tmp_path / "x.fxt", *options,
+                               str(process.pid)], env={**os.environ, "LD_PRELOAD": str(preload)}, text=True,
+                              capture_output=True, check=False, timeout=120)
+
+    return attach
+
+
+@pytest.mark.parametrize("triggers", TRIGGERS)
+@pytest.mark.parametrize("how", ["threads", "sharers"])
+def test_who_runs_in_between(start, attach, how, triggers):
+    with start(how) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = 0
+        for _ in range(20 * ROUNDS):
+            said = attach(process, *TRIGGERS[triggers])
+            assert process.poll() is None, said.stderr
+            # A child that has the memory already when the process is taken cannot be recorded.
+            if how == "sharers" and said.returncode and "shares its memory" in said.stderr:
+                continue
+            assert said.returncode == 0, said.stderr
+            done += 1
+            if done == ROUNDS:
+                break
+        assert done == ROUNDS
+        if how == "threads":
+            assert (changed(process.pid), list(ours(process.pid))) == ([], [])
+        process.communicate("\n", timeout=60)
+        assert process.returncode == 5
