@@ -68,6 +68,16 @@ static bool is_inside(const struct mt_calls_break *one, const struct mt_calls_mo
 	return patch->hole && one->address < hole + MT_PATCH_JUMP_BYTES && end > hole;
 }
 
+/* Most modules have none, and some have a hundred thousand patches. */
+static bool has_break(const struct mt_calls_space *space, const struct mt_calls_module *module)
+{
+	mt_array_each (one, &space->breaks)
+		if (!one->hook && one->address < module->end &&
+		    one->address + one->length > module->start)
+			return true;
+	return false;
+}
+
 static bool has_break_inside(const struct mt_calls_space *space,
 			     const struct mt_calls_module *module, const struct mt_patch *patch)
 {
@@ -261,6 +271,7 @@ int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_spa
 		       struct mt_calls_place *place, const uint8_t *memory, bool first)
 {
 	const struct mt_calls_module *module = place->module;
+	const bool is_broken_into = has_break(space, module);
 
 	for (size_t i = 0; i < module->file->plan->patches.count; i++) {
 		const struct mt_patch *patch = &module->file->plan->patches.items[i];
@@ -286,7 +297,7 @@ int mt_calls_leave_out(const struct mt_calls_engine *engine, struct mt_calls_spa
 			mt_calls_patch_off(place, i, MT_CALLS_OFF_ROOM);
 		} else if (is_off || place->another) {
 			mt_calls_patch_off(place, i, MT_CALLS_OFF_FOREIGN);
-		} else if (has_break_inside(space, module, patch)) {
+		} else if (is_broken_into && has_break_inside(space, module, patch)) {
 			mt_calls_patch_off(place, i, MT_CALLS_OFF_BREAK);
 		}
 	}
