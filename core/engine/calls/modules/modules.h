@@ -69,7 +69,7 @@ void mt_calls_module_destroy(struct mt_calls_module *module);
 /* Memory in which pieces are put together, small enough for the processor's cache: good until the
  * target has something to report.  MT_IMAGE_MARGIN more bytes lie at both sides.  NULL: without
  * memory. */
-#define MT_CALLS_SCRATCH_BYTES (256u << 10)
+#define MT_CALLS_SCRATCH_BYTES (64u << 10)
 uint8_t *mt_calls_scratch(struct mt_calls_engine *engine);
 /* Where the instruction at a displaced ADDRESS stands now; 0: it is not displaced. */
 uint64_t mt_calls_module_copy_of(const struct mt_calls_module *module, size_t patch,
