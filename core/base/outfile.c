@@ -7,6 +7,7 @@
 #include <libgen.h>
 #include <linux/magic.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,11 +271,12 @@ static int open_beside(struct mt_outfile *file, const char *path, const char *en
 /* ENDING NULL: not beside it. */
 static struct mt_error *create(const char *path, const char *ending, struct mt_outfile **out)
 {
-	struct mt_outfile *file = calloc(1, sizeof(*file));
+	struct mt_outfile *file = malloc(sizeof(*file));
 
 	*out = NULL;
 	if (!file)
 		return mt_error_no_memory();
+	memset(file, 0, offsetof(struct mt_outfile, buffer));
 	file->fd = -1;
 	int errnum = ending ? open_beside(file, path, ending) : open_path(file, path);
 	if (errnum) {

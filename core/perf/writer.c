@@ -5,7 +5,9 @@
 #include "perf/writer_private.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define COPY_BYTES 65536
@@ -180,11 +182,12 @@ struct mt_error *mt_recording_writer_create(const char *path,
 					    const struct mt_recording_writer_options *options,
 					    struct mt_recording_writer **out)
 {
-	struct mt_recording_writer *writer = calloc(1, sizeof(*writer));
+	struct mt_recording_writer *writer = malloc(sizeof(*writer));
 
 	*out = NULL;
 	if (!writer)
 		return mt_error_no_memory();
+	memset(writer, 0, offsetof(struct mt_recording_writer, batch));
 	struct mt_error *error = start(writer, path, options);
 	if (error) {
 		mt_recording_writer_destroy(writer);

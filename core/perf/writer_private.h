@@ -69,13 +69,13 @@ struct mt_recording_writer {
 	bool is_finished, is_kept;
 	uint64_t data_offset;
 	uint64_t records_offset; /* of what was put, behind what each recording begins with */
-	uint64_t first_time, last_time;   /* of the records; 0: none yet */
-	struct mt_str record;             /* the one that is being put together */
-	uint8_t batch[MT_CALL_BATCH_MAX]; /* likewise, of call events */
-	struct mt_call_packer packer;     /* who packs them */
+	uint64_t first_time, last_time; /* of the records; 0: none yet */
+	struct mt_str record;           /* the one that is being put together */
+	struct mt_call_packer packer;   /* who packs them */
 	MT_ARRAY(char *) command;
 	MT_ARRAY(uint64_t) auxtraces; /* file offsets */
 	MT_ARRAY(struct mt_writer_build_id) build_ids;
+	uint8_t batch[MT_CALL_BATCH_MAX]; /* as `record`, of call events; not zeroed */
 };
 
 struct perf_event_attr mt_writer_attr(const struct mt_recording_writer *writer,
