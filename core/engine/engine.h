@@ -319,6 +319,8 @@ struct mt_engine_text_ops {
 	/* Whether what is mapped from START on is a second mapping of a file's code, which the
 	 * engine made: not the program's, and soon gone. */
 	bool (*is_copy)(struct mt_engine *engine, pid_t pid, uint64_t start);
+	/* What lay at PATH when the engine opened it; lent.  NULL: it did not, or could not. */
+	struct mt_objfile *(*file)(struct mt_engine *engine, const char *path);
 
 	/* For front ends in which people look at the program.  All threads of PID stand still: its
 	 * text becomes what it would be without us, and each thread stands where it would; until

@@ -102,9 +102,14 @@ static void drop_pool(const struct walk *walk)
  * NULL: it cannot be had. */
 static struct mt_error *open_file(struct walk *walk, const char *path, struct mt_objfile **out)
 {
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(walk->session)->text;
+
 	if (++walk->opened % MOST_OPEN == 0)
 		drop_pool(walk);
 	mt_try(mt_session_need_pool(walk->session));
+	struct mt_objfile *open = text ? text->file(walk->session->engine, path) : NULL;
+	if (open)
+		mt_try(mt_space_pool_offer(walk->session->pool, path, open));
 	return mt_space_pool_open(walk->session->pool, path, out);
 }
 

@@ -108,6 +108,12 @@ static bool open_file(struct mt_space_pool *pool, struct mt_space_pool_file *fil
 	return file->problem != NULL;
 }
 
+static void make_key_of(const char *path, const struct stat *file, struct mt_str *key)
+{
+	mt_str_appendf(key, "%s\n\n%llu %lld.%ld", path, (unsigned long long)file->st_ino,
+		       (long long)file->st_mtim.tv_sec, file->st_mtim.tv_nsec);
+}
+
 /* What a file is found by that was asked for with a build id, or with none: then another one may
  * have taken its place. */
 static void make_key(const char *path, const struct mt_build_id *wanted, struct mt_str *key)
@@ -115,11 +121,12 @@ static void make_key(const char *path, const struct mt_build_id *wanted, struct 
 	struct stat found;
 	char hex[41];
 
+	if (!wanted->size && stat(path, &found) == 0) {
+		make_key_of(path, &found, key);
+		return;
+	}
 	mt_build_id_format(wanted, hex);
 	mt_str_appendf(key, "%s\n%s", path, hex);
-	if (!wanted->size && stat(path, &found) == 0)
-		mt_str_appendf(key, "\n%llu %lld.%ld", (unsigned long long)found.st_ino,
-			       (long long)found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
 }
 
 static struct mt_space_pool_file *find_file(const struct mt_space_pool *pool,
@@ -149,6 +156,25 @@ static struct mt_objfile *find_open(const struct mt_space_pool *pool, const char
 		   : NULL;
 }
 
+static struct mt_space_pool_file *new_file(struct mt_space_pool *pool, const struct mt_str *key)
+{
+	struct mt_space_pool_file *file = mt_arena_zalloc(&pool->arena, sizeof(*file));
+
+	if (file)
+		file->key = mt_arena_text(&pool->arena, key->text, key->length);
+	return file && file->key ? file : NULL;
+}
+
+/* Takes its object file's reference.  False: without memory. */
+static bool add_file(struct mt_space_pool *pool, struct mt_space_pool_file *file, size_t key_length)
+{
+	HASH_ADD_KEYPTR(hh, pool->files, file->key, key_length, file);
+	if (file->hh.tbl)
+		return true;
+	release(file->objfile);
+	return false;
+}
+
 const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, const char *path,
 						    const struct mt_build_id *wanted)
 {
@@ -158,18 +184,32 @@ const struct mt_space_pool_file *mt_space_pool_file(struct mt_space_pool *pool, 
 	struct mt_space_pool_file *file = find_file(pool, &key);
 	if (key.failed || file)
 		return file;
-	file = mt_arena_zalloc(&pool->arena, sizeof(*file));
-	if (!file || !(file->key = mt_arena_text(&pool->arena, key.text, key.length)))
+	file = new_file(pool, &key);
+	if (!file)
 		return NULL;
 	struct mt_objfile *open = find_open(pool, path, wanted);
 	if (open)
 		file->objfile = mt_objfile_ref(open);
 	else if (!open_file(pool, file, path, wanted))
 		return NULL;
-	HASH_ADD_KEYPTR(hh, pool->files, file->key, key.length, file);
-	if (file->hh.tbl)
-		return file;
-	mt_objfile_unref(file->objfile);
+	return add_file(pool, file, key.length) ? file : NULL;
+}
+
+struct mt_error *mt_space_pool_offer(struct mt_space_pool *pool, const char *path,
+				     struct mt_objfile *objfile)
+{
+	mt_auto(mt_str) struct mt_str key = {0};
+
+	make_key_of(path, &objfile->main.status, &key);
+	if (find_file(pool, &key))
+		return NULL;
+	struct mt_space_pool_file *file = key.failed ? NULL : new_file(pool, &key);
+	if (!file)
+		return mt_error_no_memory();
+	file->objfile = mt_objfile_ref(objfile);
+	if (!add_file(pool, file, key.length))
+		return mt_error_no_memory();
+	mt_objfile_number_by(objfile, &pool->function_count);
 	return NULL;
 }
 

@@ -20,6 +20,10 @@ struct mt_space_pool;
 struct mt_error *mt_space_pool_create(const struct mt_objfile_options *options,
 				      struct mt_space_pool **out); /* options are copied */
 void mt_space_pool_destroy(struct mt_space_pool *pool);            /* NULL is fine */
+/* OBJFILE is open, and is what lay at PATH then: as long as it still does, the pool takes that
+ * instead of opening it again, and keeps a reference until the end.  Errors: NO_MEMORY. */
+struct mt_error *mt_space_pool_offer(struct mt_space_pool *pool, const char *path,
+				     struct mt_objfile *objfile);
 /* The file that lies at PATH by now, as spaces of the pool have it too; *OUT is lent.  NULL: it
  * cannot be opened.  Errors: NO_MEMORY. */
 struct mt_error *mt_space_pool_open(struct mt_space_pool *pool, const char *path,

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -284,6 +285,54 @@ static void a_file_is_opened_once(void **state)
 	}
 }
 
+/* Of this program, under another inode than any that is open. */
+static void copy_self(const char *path)
+{
+	char bytes[65536];
+	FILE *from = fopen("/proc/self/exe", "re"), *to = fopen(path, "we");
+	size_t size;
+
+	assert_non_null(from);
+	assert_non_null(to);
+	while ((size = fread(bytes, 1, sizeof(bytes), from)))
+		assert_int_equal(fwrite(bytes, 1, size, to), size);
+	fclose(from);
+	assert_int_equal(fclose(to), 0);
+}
+
+static void what_is_offered_is_taken_while_it_lies_there(void **state)
+{
+	char directory[] = "/tmp/mtrace-test-XXXXXX", path[64];
+	struct mt_space_pool *pool;
+	struct mt_objfile *offered, *open;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/file", directory);
+	copy_self(path);
+	assert_no_error(mt_objfile_open(path, NULL, NULL, &offered));
+	assert_no_error(mt_space_pool_create(NULL, &pool));
+	for (int i = 0; i < 2; i++) {
+		assert_no_error(mt_space_pool_offer(pool, path, offered));
+		assert_no_error(mt_space_pool_open(pool, path, &open));
+		assert_ptr_equal(open, offered);
+	}
+	/* Another file takes its place. */
+	assert_int_equal(unlink(path), 0);
+	copy_self(path);
+	for (int i = 0; i < 2; i++) {
+		assert_no_error(mt_space_pool_open(pool, path, &open));
+		assert_non_null(open);
+		assert_ptr_not_equal(open, offered);
+		assert_no_error(mt_space_pool_offer(pool, path, offered));
+	}
+	unlink(path);
+	rmdir(directory);
+	mt_space_pool_destroy(pool);
+	assert_string_equal(mt_objfile_path(offered), path);
+	mt_objfile_unref(offered);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +345,7 @@ int main(void)
 	    cmocka_unit_test(mappings_replace_what_they_cover),
 	    cmocka_unit_test(a_file_may_be_mapped_many_times),
 	    cmocka_unit_test(a_file_is_opened_once),
+	    cmocka_unit_test(what_is_offered_is_taken_while_it_lies_there),
 	};
 
 	return cmocka_run_group_tests_name("elf/space", tests, setup, teardown);

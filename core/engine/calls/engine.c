@@ -582,6 +582,11 @@ static bool is_copy(struct mt_engine *base, pid_t pid, uint64_t start)
 	return space && mt_calls_is_copy(space, start);
 }
 
+static struct mt_objfile *file(struct mt_engine *base, const char *path)
+{
+	return mt_calls_file_open(engine_of(base), path);
+}
+
 static const struct mt_engine_break_ops breaks = {.measures = true,
 						  .set = set_breakpoint,
 						  .retire = mt_calls_retire,
@@ -595,6 +600,7 @@ static const struct mt_engine_text_ops text = {
     .attach = attach,
     .let_go = mt_calls_let_go,
     .is_copy = is_copy,
+    .file = file,
     .hide = hide,
     .show = show,
     .original = original,

@@ -145,6 +145,13 @@ static struct mt_calls_file *find_file(const struct mt_calls_engine *engine, con
 	return file;
 }
 
+struct mt_objfile *mt_calls_file_open(const struct mt_calls_engine *engine, const char *path)
+{
+	const struct mt_calls_file *file = find_file(engine, path);
+
+	return file ? file->objfile : NULL;
+}
+
 /* Takes the result of make_file(); the reason why a file cannot be planned is logged once. */
 static struct mt_error *add_file(struct mt_calls_engine *engine, struct mt_calls_file *file,
 				 struct mt_error *error)

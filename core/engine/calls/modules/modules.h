@@ -11,6 +11,8 @@ bool mt_calls_is_wanted(const struct mt_calls_engine *engine, const char *path);
 /* (*out)->plan NULL: it cannot be planned, and the log says why.  Errors: NO_MEMORY. */
 struct mt_error *mt_calls_file_get(struct mt_calls_engine *engine, const char *path,
 				   struct mt_calls_file **out);
+/* What mt_calls_file_get() opened; NULL: nothing. */
+struct mt_objfile *mt_calls_file_open(const struct mt_calls_engine *engine, const char *path);
 /* Plan what PID, which may be running, has mapped, on all processors; but not the file EXCEPT, if
  * that is not NULL.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_plan_ahead(struct mt_calls_engine *engine, pid_t pid, const char *except);
