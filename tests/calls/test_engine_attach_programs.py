@@ -24,7 +24,7 @@ def attach_thrice(run_mtdb, tmp_path, command):
         time.sleep(0.5)
         try:
             for _ in range(3):
-                done = run_mtdb("attach", "--engine=calls", "--size=64k", "--for=100ms", "-o",
+                done = run_mtdb("attach", "--engine=calls", "--size=64k", "--for=300ms", "-o",
                                 tmp_path / "out.fxt", "-p", process.pid)
                 assert done.returncode == 0, done.stderr
                 assert process.poll() is None
@@ -52,7 +52,7 @@ def test_no_signal_is_invented(compile, mtdb, tmp_path):
     with subprocess.Popen([program, tmp_path / "end"], text=True, stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == "ready\n"
         for _ in range(8):
-            done = subprocess.run([mtdb, "attach", "-e", "calls", "-t", "work", "--max", "0", "--for=100ms", "-o",
+            done = subprocess.run([mtdb, "attach", "-e", "calls", "-t", "work", "--max", "0", "--for=300ms", "-o",
                                    tmp_path / "x.json", str(child.pid)], text=True, capture_output=True, timeout=120,
                                   check=False)
             assert done.returncode == 0, done.stderr

@@ -139,7 +139,7 @@ def test_exceptions_through_trampolines(compile, abandon, run_mtdb, tmp_path, le
     done = run_mtdb("run", "--engine", "calls", "-o", tmp_path / "x.fxt", "--", program, "500",
                     "2000")
     assert (done.stdout, done.returncode) == (good, 0), done.stderr
-    with subprocess.Popen([program, "2500", "50"], text=True, stdout=subprocess.PIPE,
+    with subprocess.Popen([program, "6000", "50"], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         time.sleep(0.3)
         abandon(process.pid)
