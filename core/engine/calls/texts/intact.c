@@ -173,10 +173,10 @@ bool mt_calls_break_is_intact(const struct mt_calls_break *one, const uint8_t *t
 void mt_calls_undo_breaks(const struct mt_calls_space *space, const struct mt_calls_piece *piece)
 {
 	mt_array_each (one, &space->breaks) {
+		if (!mt_calls_piece_holds(piece, one->address, one->length))
+			continue;
 		uint8_t *there = piece->bytes + (one->address - piece->start);
-
-		if (mt_calls_piece_holds(piece, one->address, one->length) &&
-		    mt_calls_break_is_intact(one, there))
+		if (mt_calls_break_is_intact(one, there))
 			memcpy(there, one->original, one->length);
 	}
 }
