@@ -185,17 +185,17 @@ static bool inflate_section(struct plan *plan, const Elf64_Shdr *from, const Elf
 	return isal_inflate_stateless(state) == ISAL_DECOMP_OK && state->avail_out == 0;
 }
 
-static bool is_part_at(const struct plan *plan, uint64_t at)
+static bool is_part_of(const struct mt_debug_image *image, uint64_t offset)
 {
 	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
-		if (plan->part_at[i] == at)
+		if (image->parts[i].bytes == image->memory + offset)
 			return true;
 	return false;
 }
 
 static bool fill_section(struct plan *plan, const Elf64_Shdr *from, const Elf64_Shdr *to)
 {
-	if (to->sh_type == SHT_NOBITS || is_part_at(plan, to->sh_offset))
+	if (to->sh_type == SHT_NOBITS || is_part_of(plan->image, to->sh_offset))
 		return true;
 	if (from->sh_flags & SHF_COMPRESSED)
 		return inflate_section(plan, from, to);
@@ -293,14 +293,6 @@ void mt_debug_image_close(struct mt_debug_image *image)
 	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
 		free(image->parts[i].is_read);
 	*image = (struct mt_debug_image){.file = {.fd = -1}};
-}
-
-static bool is_part_of(const struct mt_debug_image *image, uint64_t offset)
-{
-	for (int i = 0; i < MT_DEBUG_PART_COUNT; i++)
-		if (image->parts[i].bytes == image->memory + offset)
-			return true;
-	return false;
 }
 
 static bool is_there(const struct mt_elf_file *file, uint64_t offset, const uint8_t *bytes,
