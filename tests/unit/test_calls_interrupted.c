@@ -106,6 +106,16 @@ static void test_a_handler_that_does_not_return(void **state)
 	assert_order(&ring, 1, 2, 50, 1, 20, 60, 100);
 }
 
+/* Its own arguments are left where they are, and nothing is moved in their place. */
+static void test_a_handler_that_ends_before_its_call(void **state)
+{
+	struct ring ring = {0};
+
+	(void)state;
+	LEAVE(SP, 21), VALUE(BELOW, 1), VALUE(SP, 100), ENTRY(BELOW, 60);
+	assert_order(&ring, 100, 21, 1, 60);
+}
+
 static void test_more_than_there_is_room_for(void **state)
 {
 	struct ring ring = {0};
@@ -141,6 +151,7 @@ int main(void)
 	    cmocka_unit_test(test_between_a_return_and_results),
 	    cmocka_unit_test(test_handlers_of_handlers),
 	    cmocka_unit_test(test_a_handler_that_does_not_return),
+	    cmocka_unit_test(test_a_handler_that_ends_before_its_call),
 	    cmocka_unit_test(test_more_than_there_is_room_for),
 	    cmocka_unit_test(test_what_was_written_is_gone),
 	};

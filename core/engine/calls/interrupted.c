@@ -60,8 +60,8 @@ static void take_argument(struct mt_calls_values_runs *runs, struct mt_event *ev
 	run->count++;
 }
 
-/* In front of its return. */
-static void take_result(struct mt_event *events, size_t count)
+/* In front of its return.  What began behind that is a handler's, which has come to its end. */
+static void take_result(struct mt_calls_values_runs *runs, struct mt_event *events, size_t count)
 {
 	const struct mt_event value = events[count - 1];
 	size_t i = count - 1;
@@ -71,6 +71,8 @@ static void take_result(struct mt_event *events, size_t count)
 			continue;
 		if (events[i].kind != MT_EVENT_LEAVE)
 			return;
+		while (runs->count && runs->items[runs->count - 1].first > i)
+			runs->count--;
 		memmove(&events[i + 1], &events[i], (count - 1 - i) * sizeof(value));
 		events[i] = value;
 		events[i].time_ns = events[i + 1].time_ns;
@@ -85,7 +87,7 @@ void mt_calls_join_values(struct mt_calls_values_runs *runs, struct mt_event *ev
 
 	if (newest->kind == MT_EVENT_VALUE) {
 		if (is_result)
-			take_result(events, count);
+			take_result(runs, events, count);
 		else
 			take_argument(runs, events, count);
 	} else if (runs->count) {
