@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The texts of a process are patched, and given back, in several stops.  Whoever runs in between, is born there, or comes
 to a trigger, has the same program as before and after."""
+import collections
 import os
 import subprocess
 
 import pytest
 
+import fxt
 from conftest import FIXTURES
 from tests.calls.code import changed, ours
 
@@ -60,3 +62,28 @@ def test_who_runs_in_between(start, attach, how, triggers):
             assert (changed(process.pid), list(ours(process.pid))) == ([], [])
         process.communicate("\n", timeout=60)
         assert process.returncode == 5
+
+
+@pytest.mark.parametrize("microseconds", [0, 1, 500, 2000, 5000, 10000])
+@pytest.mark.parametrize("options", [[], ["--trigger=part", "--max=0"]], ids=["recorded", "trigger"])
+def test_a_library_comes_again(compile, attach, tmp_path, options, microseconds):
+    """In its old place, before its loader is watched."""
+    words = compile("calls_reloaded.c", "-O1"), compile("calls_part.c", "-shared", "-fPIC", output="libagain.so")
+    with subprocess.Popen([*words, str(microseconds)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "ready\n"
+        said = attach(process, *options)
+        assert process.poll() is None and said.returncode == 0, said.stderr
+        assert "ignoring" not in said.stderr
+        assert (changed(process.pid), list(ours(process.pid))) == ([], [])
+        out, _ = process.communicate("\n", timeout=60)
+        assert process.returncode == 5
+    trace = fxt.read(tmp_path / "x.fxt")
+    slices = [one for thread in trace.threads.values() for one in thread.slices()]
+    names = collections.Counter(one.name for one in slices)
+    # The first and the last one may be cut off.
+    assert names["work"] > 10 and abs(names["work"] - names["part"]) <= 1, (out, names)
+    if options:
+        # It is set once there is a recording.
+        hits = [one.time for one in trace.instants() if one.name == "trigger"]
+        after = sum(one.name == "part" and one.begin >= hits[0] for one in slices)
+        assert len(hits) > 10 and abs(after - len(hits)) <= 1, (out, hits, names)

@@ -58,9 +58,8 @@ struct mt_calls_space *mt_calls_space_copy(const struct mt_calls_space *from, pi
 void mt_calls_space_unref(struct mt_calls_space *space); /* NULL is fine */
 /* Whether it is code of the program's in a file, which is recorded if it can be. */
 bool mt_calls_is_recorded_code(const struct mt_calls_space *space, const struct mt_map *map);
-/* Whether the space's places are all that is mapped of such, and are still there. */
-bool mt_calls_space_is_current(const struct mt_calls_engine *engine,
-			       const struct mt_calls_space *space);
+/* Whether the space's places are all that is mapped of such, and are still there, patched. */
+bool mt_calls_space_is_current(struct mt_calls_engine *engine, const struct mt_calls_space *space);
 /* LWP stands at r_brk, and the loader's list is whole: look for what came and went, and patch.
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,

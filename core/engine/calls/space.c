@@ -241,32 +241,34 @@ static bool note_seen(const struct mt_calls_space *space, const struct mt_map *m
 }
 
 struct current {
+	struct mt_calls_engine *engine;
 	const struct mt_calls_space *space;
 	size_t there; /* of its places */
-	bool is_any_new;
+	bool differs;
 };
 
 static struct mt_error *see_current(void *context, const struct mt_map *map)
 {
 	struct current *current = context;
+	const struct mt_calls_place *place = place_of(current->space, map);
+	bool is_kept = true;
 
-	if (place_of(current->space, map))
-		current->there++;
-	else
-		current->is_any_new |= mt_calls_is_recorded_code(current->space, map);
+	current->there += place != NULL;
+	if (place)
+		mt_try(mt_calls_text_is_kept(current->engine, current->space, place, &is_kept));
+	current->differs |= !is_kept || (!place && mt_calls_is_recorded_code(current->space, map));
 	return NULL;
 }
 
-bool mt_calls_space_is_current(const struct mt_calls_engine *engine,
-			       const struct mt_calls_space *space)
+bool mt_calls_space_is_current(struct mt_calls_engine *engine, const struct mt_calls_space *space)
 {
-	struct current current = {.space = space};
+	struct current current = {.engine = engine, .space = space};
 	struct mt_error *error =
 	    mt_target_each_map(engine->target, space->pid, see_current, &current);
 	const bool failed = error;
 
 	mt_error_destroy(error);
-	return !failed && !current.is_any_new && current.there == space->places.count;
+	return !failed && !current.differs && current.there == space->places.count;
 }
 
 /* The program may have mapped parts of a text anew, changed their rights, or moved them. */
@@ -275,6 +277,21 @@ static struct mt_error *see_patches(struct mt_calls_engine *engine, struct mt_ca
 	mt_array_each (place, &space->places)
 		if (!place->seen)
 			mt_try(mt_calls_text_look(engine, space, place, &place->seen));
+	return NULL;
+}
+
+/* In the place of one that was unloaded since, it may have come again. */
+static struct mt_error *write_again(struct mt_calls_engine *engine, struct mt_calls_space *space)
+{
+	bool is_kept;
+
+	mt_array_each (place, &space->places) {
+		if (!place->seen)
+			continue;
+		mt_try(mt_calls_text_is_kept(engine, space, place, &is_kept));
+		if (!is_kept)
+			mt_try(mt_calls_text_write_again(engine, space, place));
+	}
 	return NULL;
 }
 
@@ -477,6 +494,7 @@ static struct mt_error *update(struct mt_calls_engine *engine, struct mt_calls_s
 		}
 		return NULL;
 	}
+	mt_try(write_again(engine, space));
 	mt_try(make_modules(walk));
 	if (!space->attached)
 		mt_try(mt_calls_modules_map_rooms(engine, space, lwp, walk->modules.items,

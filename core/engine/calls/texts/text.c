@@ -342,9 +342,12 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 		return NULL;
 	if (space->is_left)
 		return mt_calls_text_clean(engine, space, place);
-	place->checked = true;
-	if (first && !space->attached && mt_calls_is_text_of_file(engine, space, module))
+	if (first && !space->attached && mt_calls_is_text_of_file(engine, space, module)) {
+		place->checked = true;
 		return begin(engine, space, place);
+	}
+	/* When it is there again, that is the first time. */
+	place->checked = false;
 	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
 	if (!is_there)
 		return NULL;
@@ -352,6 +355,7 @@ struct mt_error *mt_calls_text_write(struct mt_calls_engine *engine, struct mt_c
 	memcpy(place->written, texts.was, module->file->plan->patches.count * sizeof(*texts.was));
 	if (!any && !is_text(engine, space, module, &texts))
 		return NULL;
+	place->checked = true;
 	if (!first)
 		mt_try(leave_holes(engine, space, place));
 	if (first && mt_calls_is_another(engine, space, module, texts.memory))
@@ -425,6 +429,47 @@ struct mt_error *mt_calls_text_look(struct mt_calls_engine *engine,
 	mt_try(read_texts(engine, space, place->module, &texts, &is_there));
 	*is_patched = is_there && find_patches(engine, space, place, !place->checked, &texts);
 	return NULL;
+}
+
+/* Whether the first of the place's patches is in the text. */
+static bool is_first_there(const struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			   const struct mt_calls_place *place)
+{
+	const struct mt_plan *plan = place->module->file->plan;
+	const bool *written = memchr(place->written, 1, plan->patches.count);
+	uint8_t bytes[MT_CALLS_NEAR];
+
+	if (!written)
+		return true;
+	const size_t index = (size_t)(written - place->written);
+	const struct mt_patch *patch = &plan->patches.items[index];
+	struct mt_calls_piece piece = {.start = patch->address + place->module->bias,
+				       .bytes = bytes};
+	if (patch->hole && patch->hole < patch->address)
+		piece.start = patch->hole + place->module->bias;
+	piece.size = engine->target->ops->read(engine->target, space->pid, piece.start, bytes,
+					       sizeof(bytes));
+	return mt_calls_is_intact(space, place->module, index, &piece);
+}
+
+struct mt_error *mt_calls_text_is_kept(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space,
+				       const struct mt_calls_place *place, bool *is_kept)
+{
+	*is_kept = space->hidden || space->is_left ||
+		   (place->checked && is_first_there(engine, space, place));
+	if (*is_kept || !place->checked)
+		return NULL;
+	return mt_calls_text_look(engine, space, place, is_kept);
+}
+
+struct mt_error *mt_calls_text_write_again(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place)
+{
+	mt_calls_text_note_written(space, place, false);
+	place->checked = false;
+	return mt_calls_text_write(engine, space, place);
 }
 
 /* While a text is read, places may come and go.  NULL: it went. */

@@ -56,6 +56,15 @@ struct mt_error *mt_calls_text_clean(struct mt_calls_engine *engine, struct mt_c
 struct mt_error *mt_calls_text_look(struct mt_calls_engine *engine,
 				    const struct mt_calls_space *space,
 				    const struct mt_calls_place *place, bool *is_patched);
+/* Whether a text that is mapped in its place has, or is not to have, what was written: the file may
+ * have been unmapped and mapped again, of which nobody told.  Errors: NO_MEMORY. */
+struct mt_error *mt_calls_text_is_kept(struct mt_calls_engine *engine,
+				       const struct mt_calls_space *space,
+				       const struct mt_calls_place *place, bool *is_kept);
+/* One that was not. */
+struct mt_error *mt_calls_text_write_again(struct mt_calls_engine *engine,
+					   struct mt_calls_space *space,
+					   struct mt_calls_place *place);
 /* While the process runs: give the copy of the place's text, if there is one, the bytes that
  * write() would put there, for the first time; those that clean() would leave. */
 struct mt_error *mt_calls_text_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,
