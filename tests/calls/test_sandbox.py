@@ -166,3 +166,19 @@ def test_libraries_within(program, mtdb, tmp_path):
         process.communicate(b"\n", timeout=60)
         assert process.returncode == 7
     assert "two.so is the first): it is under seccomp" in errors
+
+
+@pytest.mark.parametrize("microseconds", [0, 500, 2000, 5000, 10000, 20000, 50000, 100000, 150000, 200000, 300000])
+def test_while_it_is_taken(compile, mtdb, tmp_path, microseconds):
+    """Whenever it goes into its sandbox; with pauses between the stops that take longer."""
+    preload = compile("slow_pause.c", "-shared", "-fPIC", "-D_GNU_SOURCE", output="slow_pause.so")
+    with subprocess.Popen([compile("calls_confines.c", "-O1"), str(microseconds)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        done = subprocess.run([mtdb, "attach", "-e", "calls", *OWN, "--for=50ms", "-o", tmp_path / "x.json", "-p",
+                               str(process.pid)], env={**os.environ, "LD_PRELOAD": str(preload)}, text=True,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+        assert process.poll() is None, done.stderr
+        assert done.returncode == 0 or "seccomp" in done.stderr, done.stderr
+        process.communicate(b".", timeout=60)
+        assert process.returncode == 5

@@ -52,34 +52,6 @@ static struct mt_error *hear_reports(const struct attach *attach)
 	return error;
 }
 
-/* Halted each time that they are looked at; let go on for longer and longer between. */
-static struct mt_error *find_able(struct attach *attach)
-{
-	struct mt_target *target = attach->engine->target;
-	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
-	struct timespec pause = {.tv_nsec = PAUSE_NS};
-
-	for (;;) {
-		attach->able = mt_calls_able_thread(attach->engine, attach->space);
-		if (attach->able)
-			return NULL;
-		if (mt_clock_monotonic_ns() > end_ns)
-			return mt_error_new(
-			    MT_ERROR_BUSY,
-			    "no thread of process %d could be borrowed: for %llu "
-			    "seconds none could do a system call (if it is stopped, "
-			    "continue it by \"kill -CONT %d\"; else try again, or use "
-			    "--engine step)",
-			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
-		resume_all(attach, 0);
-		mt_try(hear_reports(attach));
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < MOST_PAUSE_NS)
-			pause.tv_nsec += PAUSE_NS;
-		mt_try(mt_target_halt(target, attach->space->pid));
-	}
-}
-
 static struct mt_error *cannot(const struct attach *attach, const char *why)
 {
 	return mt_error_new(MT_ERROR_UNSUPPORTED, "cannot record the calls of process %d: %s (%s)",
@@ -95,6 +67,35 @@ static struct mt_error *check_sandbox(void *context, pid_t lwp)
 	if (sandbox)
 		mt_str_appendf(&why, "it %s, and an injected system call may kill it", sandbox);
 	return sandbox ? cannot(attach, why.text) : NULL;
+}
+
+/* Halted each time that they are looked at; let go on for longer and longer between. */
+static struct mt_error *find_able(struct attach *attach)
+{
+	struct mt_target *target = attach->engine->target;
+	const uint64_t end_ns = mt_clock_monotonic_ns() + PATIENCE_NS;
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (;;) {
+		attach->able = mt_calls_able_thread(attach->engine, attach->space);
+		if (attach->able)
+			return NULL;
+		mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
+		if (mt_clock_monotonic_ns() > end_ns)
+			return mt_error_new(
+			    MT_ERROR_BUSY,
+			    "no thread of process %d could be borrowed: for %llu "
+			    "seconds none could do a system call (if it is stopped, "
+			    "continue it by \"kill -CONT %d\"; else try again, or use "
+			    "--engine step)",
+			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
+		resume_all(attach, 0);
+		mt_try(hear_reports(attach));
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < MOST_PAUSE_NS)
+			pause.tv_nsec += PAUSE_NS;
+		mt_try(mt_target_halt(target, attach->space->pid));
+	}
 }
 
 static struct mt_error *see_rings(void *context, const struct mt_map *map)

@@ -97,13 +97,14 @@ static struct mt_error *let_go_on(struct leaving *leaving)
 	return error;
 }
 
-/* Threads may all have something to report: then that is handled first. */
+/* Threads may all have something to report: then that is handled first.  Whoever goes into a
+ * sandbox meanwhile does not come out of it. */
 static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 {
 	for (int i = 0; may_try(leaving, i); i++) {
 		mt_try(halt(leaving));
 		*able = mt_calls_able_thread(leaving->engine, leaving->space);
-		if (*able)
+		if (*able || mt_calls_sandbox(leaving->engine, leaving->space))
 			return NULL;
 		mt_try(let_go_on(leaving));
 	}

@@ -133,7 +133,7 @@ static bool stands_well(struct mt_calls_engine *engine, pid_t lwp, bool *waits)
 	return known && ((int64_t)registers.orig_rax < 0 || (int64_t)registers.rax != -ENOSYS);
 }
 
-/* One that cannot do getpid() cannot do more. */
+/* One that cannot do getpid() cannot do more; but under seccomp that may end it. */
 static bool is_able(struct mt_calls_engine *engine, pid_t lwp)
 {
 	struct mt_system_call nothing = {.number = SYS_getpid};
@@ -156,7 +156,8 @@ static pid_t find_able(struct mt_calls_engine *engine, const struct mt_calls_spa
 		    !stands_well(engine, thread->lwp, &waits))
 			continue;
 		waits &= thread->lwp != thread->pid;
-		if (waits == of_waiting && is_able(engine, thread->lwp))
+		if (waits == of_waiting && !mt_calls_sandbox_of(engine, thread->lwp) &&
+		    is_able(engine, thread->lwp))
 			return thread->lwp;
 	}
 	return 0;
