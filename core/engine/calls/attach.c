@@ -21,7 +21,6 @@ struct attach {
 	struct mt_calls_engine *engine;
 	struct mt_calls_space *space;
 	pid_t able;                /* a thread that can do system calls; 0: none is known */
-	pid_t stays;               /* that resume_all() leaves alone; 0: none */
 	uint64_t rings, rings_end; /* of a tracer of ours that was killed */
 	struct mt_held_maps maps;  /* while all stand still */
 };
@@ -30,15 +29,12 @@ static struct mt_error *resume_thread(void *context, pid_t lwp)
 {
 	const struct attach *attach = context;
 
-	if (lwp == attach->stays)
-		return NULL;
 	mt_error_destroy(mt_target_resume(attach->engine->target, lwp, MT_RESUME_CONTINUE, 0));
 	return NULL;
 }
 
-static void resume_all(struct attach *attach, pid_t but)
+static void resume_all(struct attach *attach)
 {
-	attach->stays = but;
 	mt_error_destroy(attach->engine->target->ops->each_thread(
 	    attach->engine->target, attach->space->pid, resume_thread, attach));
 }
@@ -89,7 +85,7 @@ static struct mt_error *find_able(struct attach *attach)
 			    "continue it by \"kill -CONT %d\"; else try again, or use "
 			    "--engine step)",
 			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
-		resume_all(attach, 0);
+		resume_all(attach);
 		mt_try(hear_reports(attach));
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
@@ -177,7 +173,7 @@ static struct mt_error *await_calm(struct attach *attach)
 			return is_busy(attach, is_whole);
 		attach->able = 0;
 		if (!is_whole || waited_ns > STILL_NS)
-			resume_all(attach, 0);
+			resume_all(attach);
 		mt_try(hear_reports(attach));
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < MOST_PAUSE_NS)
@@ -199,9 +195,18 @@ static void let_run(struct attach *attach)
 	const struct timespec pause = {.tv_nsec = BETWEEN_NS};
 
 	mt_target_let_maps_go(attach->engine->target, &attach->maps);
-	resume_all(attach, 0);
+	resume_all(attach);
 	attach->able = 0;
 	nanosleep(&pause, NULL);
+}
+
+/* A stop of its own for what comes; but who is stopped by a debugger stays so. */
+static struct mt_error *stop_anew(struct attach *attach)
+{
+	if (attach->space->hidden)
+		return find_able(attach);
+	let_run(attach);
+	return stop_again(attach);
 }
 
 /* In the stops behind the first: texts do not depend on each other.  A thread that runs in between
@@ -227,16 +232,36 @@ static struct mt_error *first_of(struct mt_error *error, struct mt_error *other)
 	return error;
 }
 
+/* A thread that can do system calls, which alone stands still then. */
+static struct mt_error *borrow_another(struct attach *attach)
+{
+	let_run(attach);
+	mt_try(stop_again(attach));
+	mt_target_release_others(attach->engine->target, attach->space->pid, attach->able);
+	return NULL;
+}
+
+/* Step by step, for which one thread alone stands still: it may be the program's only one. */
+static struct mt_error *map_all(struct attach *attach, struct mt_calls_entering *entering)
+{
+	mt_try(borrow_another(attach));
+	mt_try(mt_calls_enter_map_rings(entering, attach->able));
+	mt_try(borrow_another(attach));
+	mt_try(mt_calls_enter_map_agent(entering, attach->able));
+	mt_try(borrow_another(attach));
+	mt_try(mt_calls_enter_map_rooms(entering, attach->able));
+	mt_try(borrow_another(attach));
+	return mt_calls_enter_map_copies(entering, attach->able);
+}
+
 /* The way in and out of which nobody notices much.  A text that is hidden is not written now, and
  * one with another tracer's patches is cleaned first. */
 static struct mt_error *enter(struct attach *attach, struct mt_calls_entering *entering)
 {
-	resume_all(attach, attach->able);
-	struct mt_error *error = mt_calls_enter_begin(entering, attach->able);
-	if (!error)
-		error = mt_calls_enter_map(entering, attach->able);
+	struct mt_error *error = map_all(attach, entering);
 	/* That one alone: another may stand for a signal by now, which must not be lost. */
-	resume_thread(&(struct attach){.engine = attach->engine}, attach->able);
+	if (attach->able)
+		resume_thread(attach, attach->able);
 	attach->able = 0;
 	if (!error)
 		error = mt_calls_enter_fill(entering);
@@ -249,16 +274,12 @@ static struct mt_error *enter(struct attach *attach, struct mt_calls_entering *e
 /* Part by part, for each of which one thread alone stands still. */
 static struct mt_error *end_enter(struct attach *attach, struct mt_calls_entering *entering)
 {
-	struct mt_target *target = attach->engine->target;
 	struct mt_error *error = NULL;
 
 	while (!error && mt_calls_enter_has_rest(entering)) {
-		let_run(attach);
-		error = stop_again(attach);
-		if (error)
-			break;
-		mt_target_release_others(target, attach->space->pid, attach->able);
-		error = mt_calls_enter_unmap(entering, attach->able, MOST_UNMAPPED);
+		error = borrow_another(attach);
+		if (!error)
+			error = mt_calls_enter_unmap(entering, attach->able, MOST_UNMAPPED);
 	}
 	mt_calls_enter_end(entering);
 	return error;
@@ -319,6 +340,8 @@ static struct mt_error *patch(struct attach *attach, struct mt_calls_entering *e
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));
 	if (attach->engine->target->ops->watch_libraries || !stop_at)
 		return NULL;
+	if (!attach->space->hidden)
+		let_run(attach);
 	mt_try(mt_calls_set_break(attach->engine, attach->space, stop_at, true, NULL));
 	return catch_up(attach);
 }
@@ -334,7 +357,7 @@ static struct mt_error *take_over(struct attach *attach)
 	mt_target_let_maps_go(target, &attach->maps);
 	if (error)
 		return error;
-	mt_try(find_able(attach));
+	mt_try(stop_anew(attach));
 	mt_try(mt_calls_inject(attach->engine, attach->space, attach->able));
 	mt_try(await_calm(attach));
 	error = patch(attach, &entering, stop_at);
@@ -361,7 +384,7 @@ static void hear_why(struct attach *attach, const struct mt_error *error)
 		return;
 	while (engine->options.breathe && mt_clock_monotonic_ns() < end_ns &&
 	       mt_calls_find_space(engine, attach->space->pid) == attach->space) {
-		resume_all(attach, 0);
+		resume_all(attach);
 		mt_error_destroy(hear_reports(attach));
 		nanosleep(&pause, NULL);
 	}
@@ -399,7 +422,7 @@ struct mt_error *mt_calls_attach(struct mt_calls_engine *engine, struct mt_calls
 			error = try_no_more(error);
 	}
 	mt_target_let_maps_go(engine->target, &attach.maps);
-	resume_all(&attach, 0);
+	resume_all(&attach);
 	mt_calls_space_unref(space);
 	return error;
 }

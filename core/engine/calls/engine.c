@@ -88,6 +88,8 @@ static void destroy(struct mt_engine *base)
 	mt_array_each (module, &engine->modules)
 		mt_calls_module_destroy(*module);
 	mt_array_deinit(&engine->modules);
+	mt_array_each (place, &engine->ready)
+		mt_calls_place_deinit(place);
 	mt_array_deinit(&engine->ready);
 	bool was_stored = false;
 	HASH_ITER (hh, engine->files, file, next) {

@@ -34,10 +34,17 @@ static struct mt_error *make_module(void *context, const struct mt_map *map)
 		mt_objfile_symbol_at(module->file->objfile, 0);
 		mt_unwind_prepare(module->file->objfile);
 	}
-	if (module && mt_calls_is_libc(map->path))
+	if (!module)
+		return NULL;
+	if (mt_calls_is_libc(map->path))
 		mt_calls_find_finder(module->file);
-	return module && mt_array_push(&making->engine->ready, module) ? mt_error_no_memory()
-								       : NULL;
+	struct mt_calls_place place;
+	if (mt_calls_place_init(&place, module))
+		return mt_error_no_memory();
+	if (!mt_array_push(&making->engine->ready, place))
+		return NULL;
+	mt_calls_place_deinit(&place);
+	return mt_error_no_memory();
 }
 
 struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid)
@@ -56,12 +63,33 @@ struct mt_error *mt_calls_make_ready(struct mt_calls_engine *engine, pid_t pid)
 	return error;
 }
 
+/* NULL: there is none. */
 static struct mt_calls_module *ready_module(const struct mt_calls_engine *engine,
 					    const struct mt_map *map)
 {
-	mt_array_each (module, &engine->ready)
-		if (mt_calls_is_mapping_of(*module, map))
-			return *module;
+	mt_array_each (place, &engine->ready)
+		if (mt_calls_is_mapping_of(place->module, map))
+			return place->module;
+	return NULL;
+}
+
+static struct mt_error *add_place(struct mt_calls_entering *entering,
+				  const struct mt_calls_module *module)
+{
+	struct mt_calls_engine *engine = entering->engine;
+
+	mt_array_each (place, &engine->ready) {
+		if (place->module != module)
+			continue;
+		if (mt_array_push(&entering->space->places, *place))
+			return mt_error_no_memory();
+		*place = *mt_array_last(&engine->ready);
+		engine->ready.count--;
+		return mt_calls_swap_add(&entering->swap, module->start, module->end,
+					 module->file->path)
+			   ? mt_error_no_memory()
+			   : NULL;
+	}
 	return NULL;
 }
 
@@ -77,39 +105,7 @@ static struct mt_error *see_map(void *context, const struct mt_map *map)
 	return mt_array_push(&entering->modules, module) ? mt_error_no_memory() : NULL;
 }
 
-static struct mt_error *add_place(struct mt_calls_entering *entering, pid_t lwp,
-				  struct mt_calls_module *module)
-{
-	mt_try(mt_calls_module_map(entering->engine, entering->space, lwp, &module));
-	if (module &&
-	    (mt_calls_add_place(entering->space, module) ||
-	     mt_calls_swap_add(&entering->swap, module->start, module->end, module->file->path)))
-		return mt_error_no_memory();
-	return NULL;
-}
-
-static struct mt_error *add_places(struct mt_calls_entering *entering, pid_t lwp)
-{
-	struct mt_error *error =
-	    mt_calls_modules_map_rooms(entering->engine, entering->space, lwp,
-				       entering->modules.items, entering->modules.count);
-	for (size_t i = 0; i < entering->modules.count && !error; i++)
-		error = add_place(entering, lwp, entering->modules.items[i]);
-	return error;
-}
-
-static struct mt_error *map_places(struct mt_calls_entering *entering, pid_t lwp)
-{
-	struct mt_calls_engine *engine = entering->engine;
-	struct mt_calls_space *space = entering->space;
-
-	mt_try(mt_calls_agent_map(engine, space, lwp));
-	mt_try(mt_target_each_map(engine->target, space->pid, see_map, entering));
-	mt_try(add_places(entering, lwp));
-	return mt_calls_swap_map(engine, space, &entering->swap, lwp);
-}
-
-struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t lwp)
+struct mt_error *mt_calls_enter_map_rings(struct mt_calls_entering *entering, pid_t lwp)
 {
 	struct mt_calls_space *space = entering->space;
 
@@ -119,9 +115,11 @@ struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t 
 	return mt_calls_space_make_rings(entering->engine, space, lwp);
 }
 
+typedef struct mt_error *mapping(struct mt_calls_entering *entering, pid_t lwp);
+
 /* What is mapped is read once.  Should others map something meanwhile, that is not mapped over:
  * there the next best room is taken. */
-struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp)
+static struct mt_error *map_by(struct mt_calls_entering *entering, pid_t lwp, mapping *map)
 {
 	struct mt_calls_space *space = entering->space;
 	struct mt_held_maps maps;
@@ -130,10 +128,54 @@ struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lw
 		return NULL;
 	mt_target_hold_maps(entering->engine->target, space->pid, &maps);
 	mt_calls_rooms_begin(space);
-	struct mt_error *error = map_places(entering, lwp);
+	struct mt_error *error = map(entering, lwp);
 	mt_calls_rooms_end(space);
 	mt_target_let_maps_go(entering->engine->target, &maps);
 	return error;
+}
+
+static struct mt_error *map_agent(struct mt_calls_entering *entering, pid_t lwp)
+{
+	return mt_calls_agent_map(entering->engine, entering->space, lwp);
+}
+
+/* What there is no room for is left out. */
+static struct mt_error *map_rooms(struct mt_calls_entering *entering, pid_t lwp)
+{
+	struct mt_calls_engine *engine = entering->engine;
+	struct mt_calls_space *space = entering->space;
+
+	mt_try(mt_target_each_map(engine->target, space->pid, see_map, entering));
+	mt_try(mt_calls_modules_map_rooms(engine, space, lwp, entering->modules.items,
+					  entering->modules.count));
+	mt_array_each (one, &entering->modules) {
+		struct mt_calls_module *module = *one;
+
+		mt_try(mt_calls_module_map(engine, space, lwp, &module));
+		if (module)
+			mt_try(add_place(entering, module));
+	}
+	return NULL;
+}
+
+static struct mt_error *map_copies(struct mt_calls_entering *entering, pid_t lwp)
+{
+	return mt_calls_swap_map(entering->engine, entering->space, &entering->swap, lwp);
+}
+
+struct mt_error *mt_calls_enter_map_agent(struct mt_calls_entering *entering, pid_t lwp)
+{
+	return map_by(entering, lwp, map_agent);
+}
+
+struct mt_error *mt_calls_enter_map_rooms(struct mt_calls_entering *entering, pid_t lwp)
+{
+	return map_by(entering, lwp, map_rooms);
+}
+
+struct mt_error *mt_calls_enter_map_copies(struct mt_calls_entering *entering, pid_t lwp)
+{
+	return map_by(entering, lwp, map_copies);
 }
 
 static struct mt_error *fill(struct mt_calls_entering *entering)

@@ -469,6 +469,7 @@ static struct mt_error *close_left(struct leaving *leaving)
 {
 	const struct mt_calls_left *left = leaving->space->left;
 	char path[PATH_MAX];
+	uint64_t ignored;
 	pid_t able = 0;
 
 	if (!left || !left->descriptors.count)
@@ -477,7 +478,8 @@ static struct mt_error *close_left(struct leaving *leaving)
 	struct mt_error *error = NULL;
 	mt_array_each (fd, &left->descriptors)
 		if (able && !error && mt_calls_left_is_descriptor(leaving->space->pid, *fd, path))
-			error = mt_calls_close_memfd(leaving->engine, able, (uint64_t)*fd);
+			error = mt_calls_system(leaving->engine, able, "close a memfd", SYS_close,
+						(uint64_t[6]){(uint64_t)*fd}, &ignored);
 	release(leaving);
 	return error;
 }

@@ -72,6 +72,8 @@ struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_c
 struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,
 				       struct mt_calls_space *space);
 /* With no patch in the text yet.  0, or -1 without memory. */
+int mt_calls_place_init(struct mt_calls_place *place, struct mt_calls_module *module);
+void mt_calls_place_deinit(struct mt_calls_place *place);
 int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module);
 /* A file that is not patched. */
 bool mt_calls_is_libc(const char *path);
@@ -96,11 +98,13 @@ struct mt_calls_entering {
 	size_t breaks; /* so many were known when the texts were filled */
 };
 
-/* In this order: map the rings, and what else is needed, in the name of LWP, which alone stands
- * still; fill it, while all run; and have the patches in the text, while all stand still.  Errors:
- * the target's; NO_MEMORY. */
-struct mt_error *mt_calls_enter_begin(struct mt_calls_entering *entering, pid_t lwp);
-struct mt_error *mt_calls_enter_map(struct mt_calls_entering *entering, pid_t lwp);
+/* In this order: map the rings, the agent, room for trampolines, and copies of texts, each in the
+ * name of LWP, which alone stands still; fill them, while all run; and have the patches in the
+ * text, while all stand still.  Errors: the target's; NO_MEMORY. */
+struct mt_error *mt_calls_enter_map_rings(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_map_agent(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_map_rooms(struct mt_calls_entering *entering, pid_t lwp);
+struct mt_error *mt_calls_enter_map_copies(struct mt_calls_entering *entering, pid_t lwp);
 struct mt_error *mt_calls_enter_fill(struct mt_calls_entering *entering);
 /* At a stop for a part of the texts: as long as they have not all joined, with the others running
  * unpatched in between. */

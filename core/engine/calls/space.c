@@ -16,7 +16,21 @@ struct mt_calls_space *mt_calls_space_create(pid_t pid)
 	return space;
 }
 
-static void place_deinit(struct mt_calls_place *place)
+int mt_calls_place_init(struct mt_calls_place *place, struct mt_calls_module *module)
+{
+	const size_t count = module->file->plan->patches.count;
+
+	*place = (struct mt_calls_place){.module = module, .seen = true};
+	place->off = calloc(count + 1, sizeof(*place->off));
+	place->held = calloc(count + 1, sizeof(*place->held));
+	place->written = calloc(count + 1, sizeof(*place->written));
+	if (place->off && place->held && place->written)
+		return 0;
+	mt_calls_place_deinit(place);
+	return -1;
+}
+
+void mt_calls_place_deinit(struct mt_calls_place *place)
 {
 	free(place->off);
 	free(place->held);
@@ -27,7 +41,7 @@ static void place_deinit(struct mt_calls_place *place)
 static void destroy(struct mt_calls_space *space)
 {
 	mt_array_each (place, &space->places)
-		place_deinit(place);
+		mt_calls_place_deinit(place);
 	mt_array_deinit(&space->places);
 	mt_array_deinit(&space->missed);
 	mt_array_deinit(&space->covered);
@@ -51,15 +65,13 @@ void mt_calls_space_unref(struct mt_calls_space *space)
 
 int mt_calls_add_place(struct mt_calls_space *space, struct mt_calls_module *module)
 {
-	size_t count = module->file->plan->patches.count;
-	struct mt_calls_place place = {.module = module, .seen = true};
+	struct mt_calls_place place;
 
-	place.off = calloc(count + 1, sizeof(*place.off));
-	place.held = calloc(count + 1, sizeof(*place.held));
-	place.written = calloc(count + 1, sizeof(*place.written));
-	if (place.off && place.held && place.written && !mt_array_push(&space->places, place))
+	if (mt_calls_place_init(&place, module))
+		return -1;
+	if (!mt_array_push(&space->places, place))
 		return 0;
-	place_deinit(&place);
+	mt_calls_place_deinit(&place);
 	return -1;
 }
 
@@ -387,7 +399,7 @@ static struct mt_error *remove_unseen(struct mt_calls_engine *engine, struct mt_
 			mt_try(mt_calls_room_unmap(engine, lwp, module->room, module->room_bytes));
 			mt_calls_unlist(space, module->room, module->room_bytes);
 		}
-		place_deinit(place);
+		mt_calls_place_deinit(place);
 		*place = space->places.items[--space->places.count];
 	}
 	return remove_gone_breaks(engine, space);

@@ -20,16 +20,26 @@
 
 #define PAGE 4096ull
 
-struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     pid_t lwp, const char *called, uint64_t *fd)
+struct mt_error *mt_calls_make_memfds(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp, uint64_t *alive_fd, uint64_t *rings_fd)
 {
-	struct mt_calls_lent name;
+	static const char names[] = MT_CALLS_ALIVE_NAME "\0" MT_CALLS_RINGS_NAME;
+	struct mt_calls_lent lent;
 
-	mt_try(mt_calls_lend(engine, space, lwp, called, strlen(called) + 1, &name));
-	const uint64_t arguments[] = {name.at, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0};
-	struct mt_error *error =
-	    mt_calls_system(engine, lwp, "make a memfd", SYS_memfd_create, arguments, fd);
-	mt_calls_lend_end(engine, space, &name);
+	mt_try(mt_calls_lend(engine, space, lwp, names, sizeof(names), &lent));
+	struct mt_system_call calls[2] = {
+	    {SYS_memfd_create, {lent.at, MFD_CLOEXEC | MFD_ALLOW_SEALING}, 0},
+	    {SYS_memfd_create,
+	     {lent.at + sizeof(MT_CALLS_ALIVE_NAME), MFD_CLOEXEC | MFD_ALLOW_SEALING},
+	     0},
+	};
+	struct mt_error *error = mt_target_call_systems(engine->target, lwp, calls, 2);
+	mt_calls_lend_end(engine, space, &lent);
+	mt_try(error);
+	*alive_fd = (uint64_t)calls[0].result;
+	*rings_fd = (uint64_t)calls[1].result;
+	for (int i = 0; i < 2 && !error; i++)
+		error = mt_calls_system_error(&calls[i], "make a memfd", lwp);
 	return error;
 }
 
@@ -105,14 +115,6 @@ static struct mt_error *lock_alive(struct mt_calls_rings *rings)
 	return NULL;
 }
 
-struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd)
-{
-	const uint64_t arguments[] = {fd, 0, 0, 0, 0, 0};
-	uint64_t ignored = 0;
-
-	return mt_calls_system(engine, lwp, "close a memfd", SYS_close, arguments, &ignored);
-}
-
 static struct mt_error *begin_directory(const struct mt_calls_rings *rings, pid_t pid)
 {
 	struct mt_calls_directory *directory = (void *)rings->alive_pages;
@@ -126,13 +128,11 @@ static struct mt_error *begin_directory(const struct mt_calls_rings *rings, pid_
 }
 
 struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				       struct mt_calls_rings *rings, pid_t lwp)
+				       struct mt_calls_rings *rings, pid_t lwp, uint64_t its_fd)
 {
-	uint64_t its_fd = 0;
+	const uint64_t arguments[] = {0, MT_CALLS_ALIVE_BYTES, PROT_READ, MAP_SHARED, its_fd, 0};
 	int fd = -1;
 
-	mt_try(mt_calls_make_memfd(engine, space, lwp, MT_CALLS_ALIVE_NAME, &its_fd));
-	const uint64_t arguments[] = {0, MT_CALLS_ALIVE_BYTES, PROT_READ, MAP_SHARED, its_fd, 0};
 	struct mt_error *error = mt_calls_open_memfd(space->pid, its_fd, MT_CALLS_ALIVE_BYTES,
 						     F_SEAL_SHRINK | F_SEAL_GROW, &fd);
 	if (!error)
@@ -146,7 +146,6 @@ struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt
 					&rings->alive_address);
 	if (fd >= 0)
 		close(fd);
-	mt_error_destroy(mt_calls_close_memfd(engine, lwp, its_fd));
 	return error;
 }
 

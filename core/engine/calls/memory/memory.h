@@ -75,14 +75,23 @@ struct mt_error *mt_calls_room_find(struct mt_calls_engine *engine, struct mt_ca
  * anything there.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_room_afar(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				    uint64_t *address);
-/* A system call whose failure is an error. */
+/* A system call whose failure is an error; the error of one that was made.  WHAT it was for. */
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result);
+struct mt_error *mt_calls_system_error(const struct mt_system_call *call, const char *what,
+				       pid_t lwp);
 
 /* alive.c */
+/* In the name of LWP: the program's descriptors for the pages that tell that we live, and for the
+ * rings.  Should one alone fail, the other is there; the one that is not is none's number. */
+struct mt_error *mt_calls_make_memfds(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				      pid_t lwp, uint64_t *alive_fd, uint64_t *rings_fd);
+/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
+ * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
+struct mt_error *mt_calls_open_memfd(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd);
 /* Errors: UNSUPPORTED; NO_MEMORY; the target's. */
 struct mt_error *mt_calls_alive_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				       struct mt_calls_rings *rings, pid_t lwp);
+				       struct mt_calls_rings *rings, pid_t lwp, uint64_t its_fd);
 void mt_calls_alive_unmap(struct mt_calls_engine *engine, struct mt_calls_rings *rings, pid_t lwp);
 /* Into the directory, if the space has one: memory that was mapped, before it is used.  INODE: of
  * the file that it is a copy of; 0: it is private, and a mark is put at its end. */
@@ -95,13 +104,6 @@ void mt_calls_list_ahead(const struct mt_calls_space *space, uint64_t start, uin
 /* The first BYTES of what begins there were unmapped; or are about to be, if that is not all of it.
  */
 void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_t bytes);
-/* In the name of LWP, under a name of at most 15 characters.  *FD: the program's. */
-struct mt_error *mt_calls_make_memfd(struct mt_calls_engine *engine, struct mt_calls_space *space,
-				     pid_t lwp, const char *called, uint64_t *fd);
-/* A descriptor of our own for the program's ITS_FD, of SIZE bytes and with SEALS.  What is opened
- * must be a memfd that nobody has sealed otherwise: the program may have exchanged it. */
-struct mt_error *mt_calls_open_memfd(pid_t pid, uint64_t its_fd, off_t size, int seals, int *fd);
-struct mt_error *mt_calls_close_memfd(struct mt_calls_engine *engine, pid_t lwp, uint64_t fd);
 
 /* rings.c */
 #define MT_MADV_POPULATE_WRITE 23

@@ -243,44 +243,50 @@ static struct mt_error *map_most(struct mt_calls_engine *engine, struct mt_calls
 	return error ? error : mt_calls_rings_reach(rings, 1);
 }
 
-/* What the system does for the program only if it can. */
-static void advise(struct mt_calls_engine *engine, pid_t lwp, uint64_t address, uint64_t bytes,
-		   int advice)
+/* Behind what was made, or was not: lists of calls may be run by now. */
+static struct mt_error *close_files(struct mt_calls_engine *engine,
+				    const struct mt_calls_space *space, pid_t lwp,
+				    uint64_t alive_fd, uint64_t rings_fd)
 {
-	struct mt_system_call call = {.number = SYS_madvise,
-				      .arguments = {address, bytes, (uint64_t)advice}};
+	struct mt_calls_rings *rings = space->rings;
+	struct mt_system_call calls[4] = {{SYS_close, {alive_fd}, 0}, {SYS_close, {rings_fd}, 0}};
+	size_t count = 2;
 
-	mt_error_destroy(mt_target_call_system(engine->target, lwp, &call));
+	/* What follows the system does for the program only if it can. */
+	if (rings)
+		calls[count++] = (struct mt_system_call){
+		    SYS_madvise, {rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP}, 0};
+	/* The first thread's; for the others, and where the program runs already and a thread would
+	 * stand still for it, see mt_calls_warm_ring(). */
+	if (rings && !space->attached) {
+		calls[count++] = (struct mt_system_call){
+		    SYS_madvise,
+		    {mt_calls_ring_address(rings, 1), rings->ring_bytes, MT_MADV_POPULATE_WRITE},
+		    0};
+		rings->hot[1] = true;
+		rings->spare = 1;
+	}
+	return mt_target_call_systems(engine->target, lwp, calls, count);
 }
 
 static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			     struct mt_calls_rings *rings, pid_t lwp)
 {
-	uint64_t fd = 0;
+	uint64_t alive_fd = UINT64_MAX, rings_fd = UINT64_MAX;
+	struct mt_error *error = mt_calls_make_memfds(engine, space, lwp, &alive_fd, &rings_fd);
 
 	/* First, so that whatever comes is listed. */
-	mt_try(mt_calls_alive_create(engine, space, rings, lwp));
-	mt_try(mt_calls_make_memfd(engine, space, lwp, MT_CALLS_RINGS_NAME, &fd));
-	struct mt_error *error = map_most(engine, rings, space->pid, lwp, fd);
-	mt_error_destroy(mt_calls_close_memfd(engine, lwp, fd));
+	if (!error)
+		error = mt_calls_alive_create(engine, space, rings, lwp, alive_fd);
+	if (!error)
+		error = map_most(engine, rings, space->pid, lwp, rings_fd);
 	if (!error && space->inherited)
 		error = mt_calls_rings_reach(rings, rings->count - 1);
-	if (error)
-		return error;
-	*mt_calls_slot(rings, 0) =
-	    (struct mt_ring_position){.ring = mt_calls_ring_address(rings, 0),
-				      .pages = mt_calls_pages_address(rings, 0),
-				      .stampless = 1};
-	advise(engine, lwp, rings->address, mt_calls_rings_bytes(rings), MADV_DONTDUMP);
-	/* The first thread's; for the others, and where the program runs already and a thread would
-	 * stand still for it, see mt_calls_warm_ring(). */
-	if (space->attached)
-		return NULL;
-	advise(engine, lwp, mt_calls_ring_address(rings, 1), rings->ring_bytes,
-	       MT_MADV_POPULATE_WRITE);
-	rings->hot[1] = true;
-	rings->spare = 1;
-	return NULL;
+	space->rings = error ? NULL : rings;
+	if (!error)
+		error = mt_calls_inject_lists(engine, space, true);
+	mt_error_destroy(close_files(engine, space, lwp, alive_fd, rings_fd));
+	return error;
 }
 
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
@@ -302,14 +308,19 @@ struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt
 	struct mt_error *error =
 	    rings->taken && rings->hot ? fill(engine, space, rings, lwp) : mt_error_no_memory();
 	if (error) {
+		space->rings = NULL;
+		mt_error_destroy(mt_calls_inject_lists(engine, space, false));
 		unmap_there(engine, rings, lwp);
 		mt_calls_alive_unmap(engine, rings, lwp);
 		destroy(rings);
 		return error;
 	}
+	*mt_calls_slot(rings, 0) =
+	    (struct mt_ring_position){.ring = mt_calls_ring_address(rings, 0),
+				      .pages = mt_calls_pages_address(rings, 0),
+				      .stampless = 1};
 	rings->taken[0] = true;
-	space->rings = rings;
 	if (space->inject_code)
 		mt_calls_list(engine, space, space->inject_code, space->inject_code + PAGE, 0);
-	return mt_calls_inject_lists(engine, space, true);
+	return NULL;
 }

@@ -21,6 +21,14 @@
 #define HEAP_ROOM  (1ull << 30) /* what a heap may grow by behind a program */
 #define SMALL_HEAP (64ull << 20)
 
+struct mt_error *mt_calls_system_error(const struct mt_system_call *call, const char *what,
+				       pid_t lwp)
+{
+	return call->result < 0 && call->result >= -4095
+		   ? mt_error_errno((int)-call->result, "cannot %s in thread %d", what, lwp)
+		   : NULL;
+}
+
 struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, const char *what,
 				 long number, const uint64_t arguments[6], uint64_t *result)
 {
@@ -28,8 +36,7 @@ struct mt_error *mt_calls_system(struct mt_calls_engine *engine, pid_t lwp, cons
 
 	memcpy(call.arguments, arguments, sizeof(call.arguments));
 	mt_try(mt_target_call_system(engine->target, lwp, &call));
-	if (call.result < 0 && call.result >= -4095)
-		return mt_error_errno((int)-call.result, "cannot %s in thread %d", what, lwp);
+	mt_try(mt_calls_system_error(&call, what, lwp));
 	*result = (uint64_t)call.result;
 	return NULL;
 }

@@ -466,7 +466,7 @@ struct mt_calls_engine {
 	bool texts_are_lent;
 	struct mt_calls_thread *threads;
 	MT_ARRAY(struct mt_calls_module *) modules; /* by site_base */
-	MT_ARRAY(struct mt_calls_module *) ready;   /* of a process that is to be attached to */
+	MT_ARRAY(struct mt_calls_place) ready;      /* of a process that is to be attached to */
 	MT_ARRAY(struct mt_calls_birth) births;
 	uint64_t next_tick_ns;
 	bool is_asked; /* a thread that comes to a stub may wait there until the next tick */
