@@ -168,7 +168,7 @@ def said_by(text):
     return lines
 
 
-@pytest.mark.parametrize("count", [2, 30, pytest.param(300, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [2, 12, pytest.param(300, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("which", ["gdb", "mtdb"])
 def test_stops_as_a_breakpoint_does(compile, plugin, mtdb, tmp_path, which, count):
     """Sessions made at random, with a trigger that stops beside a breakpoint of its condition."""
