@@ -65,6 +65,23 @@ static struct mt_error *check_sandbox(void *context, pid_t lwp)
 	return sandbox ? cannot(attach, why.text) : NULL;
 }
 
+/* WHY the last one that was tried could not; NULL: none was. */
+static struct mt_error *no_able(const struct attach *attach, const struct mt_error *why)
+{
+	const pid_t pid = attach->space->pid;
+
+	if (why)
+		return mt_error_new(
+		    MT_ERROR_BUSY, "no thread of process %d could be borrowed for %llu seconds: %s",
+		    pid, PATIENCE_NS / 1000000000, mt_error_message(why));
+	return mt_error_new(
+	    MT_ERROR_BUSY,
+	    "no thread of process %d could be borrowed: for %llu seconds none could "
+	    "do a system call (if it is stopped, continue it by \"kill -CONT %d\"; "
+	    "else try again, or use --engine step)",
+	    pid, PATIENCE_NS / 1000000000, pid);
+}
+
 /* Halted each time that they are looked at; let go on for longer and longer between. */
 static struct mt_error *find_able(struct attach *attach)
 {
@@ -73,18 +90,18 @@ static struct mt_error *find_able(struct attach *attach)
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	for (;;) {
-		attach->able = mt_calls_able_thread(attach->engine, attach->space);
-		if (attach->able)
-			return NULL;
-		mt_try(target->ops->each_thread(target, attach->space->pid, check_sandbox, attach));
-		if (mt_clock_monotonic_ns() > end_ns)
-			return mt_error_new(
-			    MT_ERROR_BUSY,
-			    "no thread of process %d could be borrowed: for %llu "
-			    "seconds none could do a system call (if it is stopped, "
-			    "continue it by \"kill -CONT %d\"; else try again, or use "
-			    "--engine step)",
-			    attach->space->pid, PATIENCE_NS / 1000000000, attach->space->pid);
+		struct mt_error *why = NULL;
+
+		attach->able = mt_calls_able_thread(attach->engine, attach->space, &why);
+		struct mt_error *error = attach->able
+					     ? NULL
+					     : target->ops->each_thread(target, attach->space->pid,
+									check_sandbox, attach);
+		if (!attach->able && !error && mt_clock_monotonic_ns() > end_ns)
+			error = no_able(attach, why);
+		mt_error_destroy(why);
+		if (attach->able || error)
+			return error;
 		resume_all(attach);
 		mt_try(hear_reports(attach));
 		nanosleep(&pause, NULL);

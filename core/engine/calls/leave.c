@@ -103,7 +103,7 @@ static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 {
 	for (int i = 0; may_try(leaving, i); i++) {
 		mt_try(halt(leaving));
-		*able = mt_calls_able_thread(leaving->engine, leaving->space);
+		*able = mt_calls_able_thread(leaving->engine, leaving->space, NULL);
 		if (*able || mt_calls_sandbox(leaving->engine, leaving->space))
 			return NULL;
 		mt_try(let_go_on(leaving));

@@ -134,19 +134,18 @@ static bool stands_well(struct mt_calls_engine *engine, pid_t lwp, bool *waits)
 }
 
 /* One that cannot do getpid() cannot do more; but under seccomp that may end it. */
-static bool is_able(struct mt_calls_engine *engine, pid_t lwp)
+static bool is_able(struct mt_calls_engine *engine, pid_t lwp, struct mt_error **why)
 {
 	struct mt_system_call nothing = {.number = SYS_getpid};
-	struct mt_error *error = mt_target_call_system(engine->target, lwp, &nothing);
-	bool able = !error;
 
-	mt_error_destroy(error);
-	return able;
+	mt_error_destroy(*why);
+	*why = mt_target_call_system(engine->target, lwp, &nothing);
+	return !*why;
 }
 
 /* The first of those that wait, or of those that do not. */
 static pid_t find_able(struct mt_calls_engine *engine, const struct mt_calls_space *space,
-		       bool of_waiting)
+		       bool of_waiting, struct mt_error **why)
 {
 	for (const struct mt_calls_thread *thread = engine->threads; thread;
 	     thread = thread->hh.next) {
@@ -157,18 +156,26 @@ static pid_t find_able(struct mt_calls_engine *engine, const struct mt_calls_spa
 			continue;
 		waits &= thread->lwp != thread->pid;
 		if (waits == of_waiting && !mt_calls_sandbox_of(engine, thread->lwp) &&
-		    is_able(engine, thread->lwp))
+		    is_able(engine, thread->lwp, why))
 			return thread->lwp;
 	}
 	return 0;
 }
 
 /* One that waits has less to do than others, among which a process's first thread counts. */
-pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space)
+pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			   struct mt_error **why)
 {
-	pid_t lwp = find_able(engine, space, true);
+	struct mt_error *last = NULL;
+	pid_t lwp = find_able(engine, space, true, &last);
 
-	return lwp ? lwp : find_able(engine, space, false);
+	if (!lwp)
+		lwp = find_able(engine, space, false, &last);
+	if (why)
+		*why = last;
+	else
+		mt_error_destroy(last);
+	return lwp;
 }
 
 /* An int3 would outlive us, and kill the program. */
@@ -223,7 +230,7 @@ static struct mt_error *put_break(struct mt_calls_engine *engine, struct mt_call
 	uint8_t bytes[MT_INSN_MAX_BYTES], text[MT_CALLS_BREAK_BYTES];
 	size_t size = 0;
 	bool sandboxed = mt_calls_sandbox(engine, space) != NULL;
-	pid_t lwp = space->rings && !sandboxed ? mt_calls_able_thread(engine, space) : 0;
+	pid_t lwp = space->rings && !sandboxed ? mt_calls_able_thread(engine, space, NULL) : 0;
 
 	mt_try(read_code(engine, space, one->address, bytes, &size));
 	memcpy(one->original, bytes, size);

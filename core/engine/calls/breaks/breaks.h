@@ -7,8 +7,10 @@
 #include "engine/calls/state/types.h"
 
 /* break.c */
-/* With all threads halted: one that can do system calls for us.  0: none can. */
-pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space);
+/* With all threads halted: one that can do system calls for us.  0: none can.  *WHY, the caller's:
+ * why the last one that was tried cannot; NULL: none was.  WHY NULL is fine. */
+pid_t mt_calls_able_thread(struct mt_calls_engine *engine, const struct mt_calls_space *space,
+			   struct mt_error **why);
 /* Where a jump to a stub does not fit, a program that outlives us gets none, and the log says so.
  */
 struct mt_error *mt_calls_set_break(struct mt_calls_engine *engine, struct mt_calls_space *space,
