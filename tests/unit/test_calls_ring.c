@@ -590,9 +590,42 @@ static void test_copies_from_its_file(void **state)
 	close(fd);
 }
 
+/* The program can write over how far it has come: to where no event begins. */
+static void test_nothing_is_read_behind_the_bytes(void **state)
+{
+	const size_t page = 4096;
+	uint8_t *const bytes =
+	    mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mt_call_event events[MT_RING_LINE_EVENTS];
+	struct mt_ring_cursor cursor;
+
+	(void)state;
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	for (size_t i = 0; i < page; i++)
+		bytes[i] = (uint8_t)(i * 37 >> 2);
+	assert_int_equal(mprotect(bytes + page, page, PROT_NONE), 0);
+	for (uint64_t begin = 0; begin < 16; begin++)
+		for (uint64_t over = 0; over < 16; over++)
+			for (int stamps = MT_RING_SAMPLED; stamps <= MT_RING_FULL; stamps++) {
+				const struct mt_ring_view view = {
+				    .bytes = bytes,
+				    .size = page,
+				    .written = 2 * page + over,
+				    .begin = 2 * page - MT_RING_LINE_BYTES + begin,
+				    .stamps = (enum mt_ring_stamps)stamps};
+				bool at_end = false;
+
+				mt_ring_cursor_init(&cursor, &view);
+				while (!at_end)
+					mt_ring_next_line(&cursor, events, &at_end);
+			}
+	munmap(bytes, 2 * page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_nothing_is_read_behind_the_bytes),
 	    cmocka_unit_test(test_sampled),
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_empty_and_lost),

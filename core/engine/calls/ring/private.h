@@ -7,11 +7,18 @@
 
 #include <string.h>
 
+/* Where it lies: within the bytes, though the program may have said that it came to where none
+ * begins. */
+static inline const uint8_t *slot_at(const struct mt_ring_view *view, uint64_t at)
+{
+	return view->bytes + (at & (view->size - sizeof(struct mt_ring_event)));
+}
+
 static inline uint64_t word_at(const struct mt_ring_view *view, uint64_t at)
 {
 	uint64_t word;
 
-	memcpy(&word, view->bytes + (at & (view->size - 1)), sizeof(word));
+	memcpy(&word, slot_at(view, at), sizeof(word));
 	return word;
 }
 
@@ -19,7 +26,7 @@ static inline struct mt_ring_event event_at(const struct mt_ring_view *view, uin
 {
 	struct mt_ring_event event;
 
-	memcpy(&event, view->bytes + (at & (view->size - 1)), sizeof(event));
+	memcpy(&event, slot_at(view, at), sizeof(event));
 	return event;
 }
 
