@@ -82,7 +82,17 @@ static struct mt_error *no_able(const struct attach *attach, const struct mt_err
 	    pid, PATIENCE_NS / 1000000000, pid);
 }
 
-/* Halted each time that they are looked at; let go on for longer and longer between. */
+/* What threads report is handled, and those that were let go on do so: for longer and longer. */
+static struct mt_error *stop_later(const struct attach *attach, struct timespec *pause)
+{
+	mt_try(hear_reports(attach));
+	nanosleep(pause, NULL);
+	if (pause->tv_nsec < MOST_PAUSE_NS)
+		pause->tv_nsec += PAUSE_NS;
+	return mt_target_halt(attach->engine->target, attach->space->pid);
+}
+
+/* Halted each time that they are looked at. */
 static struct mt_error *find_able(struct attach *attach)
 {
 	struct mt_target *target = attach->engine->target;
@@ -103,11 +113,7 @@ static struct mt_error *find_able(struct attach *attach)
 		if (attach->able || error)
 			return error;
 		resume_all(attach);
-		mt_try(hear_reports(attach));
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < MOST_PAUSE_NS)
-			pause.tv_nsec += PAUSE_NS;
-		mt_try(mt_target_halt(target, attach->space->pid));
+		mt_try(stop_later(attach, &pause));
 	}
 }
 
@@ -171,7 +177,6 @@ static struct mt_error *is_busy(const struct attach *attach, bool is_whole)
  * long, since he may wait for them. */
 static struct mt_error *await_calm(struct attach *attach)
 {
-	struct mt_target *target = attach->engine->target;
 	const uint64_t begin_ns = mt_clock_monotonic_ns();
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
 
@@ -191,11 +196,7 @@ static struct mt_error *await_calm(struct attach *attach)
 		attach->able = 0;
 		if (!is_whole || waited_ns > STILL_NS)
 			resume_all(attach);
-		mt_try(hear_reports(attach));
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < MOST_PAUSE_NS)
-			pause.tv_nsec += PAUSE_NS;
-		mt_try(mt_target_halt(target, attach->space->pid));
+		mt_try(stop_later(attach, &pause));
 		mt_try(find_able(attach));
 	}
 }
