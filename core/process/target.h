@@ -152,7 +152,8 @@ struct mt_target_ops {
 
 	/* Have an LWP that stands still in its own code, and not within a system call that reports
 	 * a birth or an exec, make system calls in this order, whether or not they succeed.
-	 * Errors: GONE; UNSUPPORTED (no instruction for it was found in the process). */
+	 * Errors: GONE (also if it has stopped for what wait() has yet to tell); UNSUPPORTED (no
+	 * instruction for it was found in the process). */
 	struct mt_error *(*call_systems)(struct mt_target *target, pid_t lwp,
 					 struct mt_system_call *calls, size_t count);
 	/* Have an LWP that stands still in its own code run up to the instruction at GOAL, a few

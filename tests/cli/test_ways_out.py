@@ -315,7 +315,8 @@ def test_stopped(mtdb, busy, tmp_path):
                           capture_output=True, text=True, check=False, timeout=PATIENCE)
     wait_until(lambda: state_of(busy.pid) == "T")
     busy.send_signal(signal.SIGCONT)
-    assert done.returncode == 1 and "kill -CONT" in done.stderr, done.stderr
+    assert done.returncode == 1
+    assert re.search(rf'thread \d+ is stopped \(continue it by "kill -CONT {busy.pid}"\)$', done.stderr), done.stderr
     check_clean(busy)
 
 

@@ -77,9 +77,8 @@ static struct mt_error *no_able(const struct attach *attach, const struct mt_err
 	return mt_error_new(
 	    MT_ERROR_BUSY,
 	    "no thread of process %d could be borrowed: for %llu seconds none could "
-	    "do a system call (if it is stopped, continue it by \"kill -CONT %d\"; "
-	    "else try again, or use --engine step)",
-	    pid, PATIENCE_NS / 1000000000, pid);
+	    "do a system call (try again, or use --engine step)",
+	    pid, PATIENCE_NS / 1000000000);
 }
 
 /* What threads report is handled, and those that were let go on do so: for longer and longer. */
