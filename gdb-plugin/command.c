@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "command/command.h"
 #include "complete.h"
+#include "debugger.h"
 #include "gdb.h"
 #include "hold.h"
 #include "inferior.h"
@@ -30,7 +31,7 @@ static PyObject *call(PyObject *self, PyObject *args,
 
 static struct mt_error *run_command(const void *command, const char *text)
 {
-	struct mt_command_context context = mt_gdb_context();
+	struct mt_command_context context = mt_debugger_context();
 
 	mt_try(mt_inferiors_settle());
 	return mt_command_run_line(&context, command, text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GDB as the debugger of live/live.h. */
+#include "debugger.h"
+
 #include "gdb.h"
 #include "hooks.h"
 #include "inferior.h"
@@ -16,6 +17,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define PAGE_BYTES 4096u
 
@@ -255,16 +258,49 @@ static const struct mt_live_debugger_ops ops = {
     .set_result = mt_trigger_set_result,
 };
 
-struct mt_live_debugger *mt_gdb_debugger(void)
+static void print(void *context, const char *text)
 {
-	static struct mt_live_debugger debugger;
+	(void)context;
+	mt_gdb_print(text);
+}
 
-	if (!debugger.ops) {
-		debugger.ops = &ops;
-		const struct mt_command_context context = mt_gdb_context();
-		debugger.printer = (struct mt_printer){context.print, context.context};
-		debugger.log = context.log;
-		debugger.progress = context.progress;
-	}
-	return &debugger;
+static void report(void *context, const char *text)
+{
+	(void)context;
+	mt_gdb_print_error(text);
+}
+
+static void log_line(void *context, enum mt_log_level level, const char *text)
+{
+	(void)context;
+	(void)level;
+	mt_gdb_warn(text);
+}
+
+static const struct mt_log gdb_log = {.line = log_line, .least = MT_LOG_WARNING};
+
+struct mt_command_context mt_debugger_context(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		size.ws_col = 0;
+	return (struct mt_command_context){.columns = size.ws_col,
+					   .print = print,
+					   .report = report,
+					   .log = &gdb_log,
+					   .progress = &mt_gdb_progress,
+					   .debugger = mt_gdb_debugger(),
+					   .prefix = "mtrace",
+					   .help = "help mtrace"};
+}
+
+void mt_debugger_define(void)
+{
+	struct mt_live_debugger *debugger = mt_gdb_debugger();
+
+	debugger->ops = &ops;
+	debugger->printer = (struct mt_printer){print, NULL};
+	debugger->log = &gdb_log;
+	debugger->progress = &mt_gdb_progress;
 }

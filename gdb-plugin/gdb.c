@@ -3,12 +3,9 @@
 
 #include "base/utf8.h"
 #include "hold.h"
-#include "inferior.h"
 #include "progress.h"
 
 #include <stdarg.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 static bool interrupted;
 
@@ -122,42 +119,6 @@ struct mt_error *mt_gdb_interrupted(void)
 	interrupted = false;
 	mt_gdb_progress_erase();
 	return was ? mt_error_new(MT_ERROR_INTERRUPTED, "interrupted") : NULL;
-}
-
-static void print(void *context, const char *text)
-{
-	(void)context;
-	mt_gdb_print(text);
-}
-
-static void report(void *context, const char *text)
-{
-	(void)context;
-	write_to(1, text);
-}
-
-static void log_line(void *context, enum mt_log_level level, const char *text)
-{
-	(void)context;
-	(void)level;
-	mt_gdb_warn(text);
-}
-
-struct mt_command_context mt_gdb_context(void)
-{
-	static const struct mt_log log = {.line = log_line, .least = MT_LOG_WARNING};
-	struct winsize size = {0};
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		size.ws_col = 0;
-	return (struct mt_command_context){.columns = size.ws_col,
-					   .print = print,
-					   .report = report,
-					   .log = &log,
-					   .progress = &mt_gdb_progress,
-					   .debugger = mt_gdb_debugger(),
-					   .prefix = "mtrace",
-					   .help = "help mtrace"};
 }
 
 void mt_gdb_set_convenience(const char *name, long long value)

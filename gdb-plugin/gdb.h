@@ -4,7 +4,6 @@
 #define MT_GDB_PLUGIN_GDB_H
 
 #include "base/str.h"
-#include "command/command.h"
 #include "py.h"
 
 /* Runs a command line.  Its output is appended to OUTPUT; NULL: it is shown. */
@@ -28,9 +27,6 @@ struct mt_error *mt_gdb_interrupted(void);
 /* Ctrl-C was seen elsewhere; and whether it was. */
 void mt_gdb_interrupt(void);
 bool mt_gdb_is_interrupted(void);
-
-/* Of the core's commands: prints, warns and stops as above. */
-struct mt_command_context mt_gdb_context(void);
 
 /* $NAME */
 void mt_gdb_set_convenience(const char *name, long long value);

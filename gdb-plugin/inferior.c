@@ -12,6 +12,13 @@
 
 static MT_ARRAY(struct mt_inferior *) inferiors;
 
+struct mt_live_debugger *mt_gdb_debugger(void)
+{
+	static struct mt_live_debugger debugger;
+
+	return &debugger;
+}
+
 struct mt_inferior *mt_inferior_next(const struct mt_inferior *inferior)
 {
 	size_t next = 0;
@@ -111,6 +118,8 @@ static struct mt_error *on_libraries(void *context, pid_t lwp)
 
 struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool fresh)
 {
+	static const struct mt_gdb_target_hooks hooks = {.libraries = on_libraries,
+							 .masks_reads = mt_reads_begin};
 	struct mt_target *target;
 
 	if (!mt_reads_hear())
@@ -121,7 +130,7 @@ struct mt_error *mt_inferior_begin(struct mt_inferior *inferior, pid_t pid, bool
 		    "record the program without GDB)");
 	forget_breakpoints(inferior);
 	inferior->has_rings = false;
-	mt_try(mt_gdb_target_create(on_libraries, inferior, &target));
+	mt_try(mt_gdb_target_create(&hooks, inferior, &target));
 	mt_gdb_target_set_pid(target, pid);
 	inferior->live.options.engine.is_clean = pid == inferior->child;
 	inferior->child = 0;

@@ -24,7 +24,7 @@ struct mt_inferior {
 	struct mt_entries entries;
 };
 
-/* GDB, and what is shared by all of its inferiors. */
+/* GDB, and what is shared by all of its inferiors; debugger.h fills it in. */
 struct mt_live_debugger *mt_gdb_debugger(void);
 
 /* The selected one; NULL: it was never to be recorded. */

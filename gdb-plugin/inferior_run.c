@@ -3,6 +3,7 @@
 #include "gdb.h"
 #include "hooks.h"
 #include "inferior.h"
+#include "interpose.h"
 #include "pristine.h"
 #include "process/proc.h"
 #include "reads.h"
@@ -228,7 +229,7 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 {
 	siginfo_t info = {0};
 
-	if (!mt_reads_get_signal(lwp, &info) || info.si_signo == SIGTRAP ||
+	if (!mt_interpose_get_signal(lwp, &info) || info.si_signo == SIGTRAP ||
 	    info.si_signo == SIGSTOP || info.si_signo == 0)
 		return NULL;
 	struct mt_stop stop = {.kind = MT_STOP_SIGNAL,

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "command/command.h"
+#include "debugger.h"
 #include "gdb.h"
 #include "hold.h"
 #include "inferior.h"
@@ -98,7 +99,7 @@ static struct mt_error *take_words(const struct mt_command *command, PyObject *g
 
 static PyObject *run(const struct mi_command *one, PyObject *given)
 {
-	struct mt_command_context context = mt_gdb_context();
+	struct mt_command_context context = mt_debugger_context();
 	mt_auto(words) struct words words = {0};
 	struct mt_error *error = take_words(one->command, given, &words);
 	const int argc = (int)words.items.count;

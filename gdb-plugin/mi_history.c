@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The lines of a history, as `mtrace history` shows them, as dictionaries. */
+#include "command/command.h"
 #include "gdb.h"
 #include "inferior.h"
 #include "mi.h"

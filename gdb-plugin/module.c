@@ -2,6 +2,7 @@
 /* The module `mtrace` of GDB's Python: everything is made when it is imported. */
 #include "api.h"
 #include "commands.h"
+#include "debugger.h"
 #include "events.h"
 #include "hooks.h"
 #include "mi.h"
@@ -14,6 +15,7 @@
 
 static struct mt_error *set_up(PyObject *module)
 {
+	mt_debugger_define();
 	mt_try(mt_py_error_define(module));
 	mt_try(mt_snapshot_type_define(module));
 	mt_try(mt_registries_define(module));

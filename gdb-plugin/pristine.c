@@ -14,10 +14,10 @@
 
 #include "gdb.h"
 #include "inferior.h"
+#include "interpose.h"
 #include "process/proc.h"
 #include "reads.h"
 #include "stack.h"
-#include "trigger.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static bool will_enter_handler(void)
 	const pid_t lwp = mt_gdb_lwp();
 	siginfo_t info = {0};
 
-	return lwp && mt_reads_get_signal(lwp, &info) && info.si_signo != SIGTRAP &&
+	return lwp && mt_interpose_get_signal(lwp, &info) && info.si_signo != SIGTRAP &&
 	       info.si_signo != SIGINT &&
 	       mt_proc_signal_action(lwp, info.si_signo) == MT_SIGNAL_CAUGHT;
 }
@@ -69,6 +69,16 @@ static bool brings_breakpoints(enum mt_resumption how)
 	return how != MT_RESUMPTION_NEXT && how != MT_RESUMPTION_CONTINUE;
 }
 
+/* Whether a breakpoint with this number of GDB's is a trigger's that was set aside. */
+static bool is_aside(long long number)
+{
+	mt_array_each (trigger, &mt_gdb_debugger()->triggers)
+		if ((*trigger)->is_aside &&
+		    mt_py_number((*trigger)->breakpoint, "number", 0) == number)
+			return true;
+	return false;
+}
+
 /* GDB has no list of all its breakpoints, those for a moment too, but prints one.  `next`, `nexti`
  * and `continue` bring none that are elsewhere than those that it always has. */
 static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
@@ -91,7 +101,7 @@ static struct mt_error *add_listed(pid_t pid, struct mt_live_alone *alone)
 		const char *end = strchrnul(line, '\n');
 
 		/* Those that are disabled, as the program evaluates them itself. */
-		if (!mt_trigger_is_aside(strtoll(line, NULL, 10)))
+		if (!is_aside(strtoll(line, NULL, 10)))
 			mt_try(add_addresses(line, end, &listed));
 		line = end + (*end != 0);
 	}
@@ -193,7 +203,7 @@ bool mt_pristine_steps(pid_t lwp)
 {
 	struct user_regs_struct registers;
 
-	if (expected != MT_RESUMPTION_NEXT || !mt_reads_get_registers(lwp, &registers))
+	if (expected != MT_RESUMPTION_NEXT || !mt_interpose_get_registers(lwp, &registers))
 		return false;
 	mt_array_each (place, &listed.places)
 		if (*place == registers.rip)

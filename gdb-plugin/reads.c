@@ -3,20 +3,12 @@
 
 #include "births.h"
 #include "gdb.h"
-#include "imports.h"
 #include "inferior.h"
+#include "interpose.h"
 #include "pristine.h"
-#include "process/proc.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/ptrace.h>
-#include <sys/stat.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,83 +16,21 @@
 #define LINE 64 /* LINE_SIZE_POWER of GDB's dcache.c */
 
 static struct {
-	bool is_placed; /* ours are in GDB's table */
 	bool is_on;
-	bool is_sure;         /* so they are since the programs went on, and GDB reads by them */
-	bool has_text;        /* since then it has read some with patches in it */
-	bool are_ours;        /* asked for by us */
-	bool is_barred;       /* GDB has breakpoints in the text */
-	bool is_lost;         /* a breakpoint of GDB's could not be noted */
-	bool is_ptrace_heard; /* GDB was heard to ask by it */
-	bool has_run;         /* GDB let a thread go on since the programs were shown */
-	pthread_t thread;     /* GDB's own: others read files alone */
-	pid_t heard;          /* whose memory was read last */
-	pid_t known;          /* GDB is heard to read its memory */
+	bool is_sure;   /* so they are since the programs went on, and GDB reads by them */
+	bool has_text;  /* since then it has read some with patches in it */
+	bool is_barred; /* GDB has breakpoints in the text */
+	bool is_lost;   /* a breakpoint of GDB's could not be noted */
+	bool has_run;   /* GDB let a thread go on since the programs were shown */
+	pid_t heard;    /* whose memory was read last */
+	pid_t known;    /* GDB is heard to read its memory */
 } reads;
-
-/* For which GDB or we asked last, while that thread stands. */
-static struct {
-	struct {
-		pid_t lwp; /* 0: of none */
-		struct user_regs_struct registers;
-	} registers;
-	struct {
-		pid_t lwp;
-		siginfo_t info;
-	} signal;
-} asked;
-
-static pid_t read_process_of(int descriptor)
-{
-	char path[64], file[64];
-	int end = 0;
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
-	ssize_t size = readlink(path, file, sizeof(file) - 1);
-	if (size <= 0)
-		return 0;
-	file[size] = 0;
-	if (sscanf(file, "/proc/%d/task/%*d/mem%n", &pid, &end) == 1 && end == size)
-		return pid;
-	return sscanf(file, "/proc/%d/mem%n", &pid, &end) == 1 && end == size ? pid : 0;
-}
-
-/* Whose memory the files are that GDB reads and writes again and again: their paths take the kernel
- * several times as long as a read. */
-static struct memory {
-	int descriptor;
-	pid_t pid; /* 0: GDB closed it */
-} memories[4];
 
 /* GDB's breakpoints in the text, as it was heard to write them. */
 static MT_ARRAY(struct breakpoint {
 	pid_t pid;
 	uint64_t address;
 }) inserted;
-
-/* Of which process DESCRIPTOR is the memory; 0: it is another file. */
-static pid_t process_of(int descriptor)
-{
-	static size_t next;
-
-	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
-		if (memories[i].pid && memories[i].descriptor == descriptor)
-			return memories[i].pid;
-	const pid_t pid = read_process_of(descriptor);
-	if (pid)
-		memories[next++ % (sizeof(memories) / sizeof(memories[0]))] =
-		    (struct memory){descriptor, pid};
-	return pid;
-}
-
-int mt_reads_descriptor(pid_t pid)
-{
-	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
-		if (pid && memories[i].pid == pid)
-			return memories[i].descriptor;
-	return -1;
-}
 
 static void forget_breakpoints(pid_t pid)
 {
@@ -112,24 +42,13 @@ static void forget_breakpoints(pid_t pid)
 	inserted.count = count;
 }
 
-/* As it does when the process has another memory, or has ended. */
-static int hear_close(int descriptor)
-{
-	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
-		if (!memories[i].pid || memories[i].descriptor != descriptor)
-			continue;
-		forget_breakpoints(memories[i].pid);
-		memories[i].pid = 0;
-	}
-	return close(descriptor);
-}
-
 /* Where GDB puts code for its calls, with a breakpoint's byte in it. */
 static bool is_near_stack(uint64_t address)
 {
+	const struct user_regs_struct *registers = mt_interpose_kept_registers();
 	const uint64_t near = 1 << 20;
 
-	return asked.registers.lwp && address - (asked.registers.registers.rsp - near) < 2 * near;
+	return registers && address - (registers->rsp - near) < 2 * near;
 }
 
 /* GDB wrote this BYTE. */
@@ -153,13 +72,10 @@ static bool is_text(const struct mt_inferior *inferior, uint64_t address)
 	       mt_session_original(inferior->live.session, inferior->live.pid, address, NULL, 1);
 }
 
-/* The recorded one whose memory it is; NULL: none, or we ask ourselves. */
-static struct mt_inferior *inferior_of(int descriptor)
+/* NULL: it is not recorded. */
+static struct mt_inferior *find_recorded(pid_t pid)
 {
-	if (!pthread_equal(pthread_self(), reads.thread) || reads.are_ours)
-		return NULL;
-	reads.heard = process_of(descriptor);
-	struct mt_inferior *inferior = reads.heard ? mt_inferior_find(reads.heard) : NULL;
+	struct mt_inferior *inferior = mt_inferior_find(pid);
 
 	return inferior && inferior->live.session ? inferior : NULL;
 }
@@ -255,33 +171,34 @@ static ssize_t read_running(struct mt_inferior *inferior, int descriptor, void *
 	return pread64(descriptor, bytes, size, at);
 }
 
-static ssize_t hear_read(int descriptor, void *bytes, size_t size, off64_t at)
+static ssize_t hear_read(pid_t pid, int descriptor, void *bytes, size_t size, off64_t at)
 {
-	struct mt_inferior *inferior = inferior_of(descriptor);
+	struct mt_inferior *inferior = find_recorded(pid);
 
+	reads.heard = pid;
 	if (!inferior)
 		return pread64(descriptor, bytes, size, at);
 	return reads.is_on ? read_original(inferior, descriptor, bytes, size, at)
 			   : read_running(inferior, descriptor, bytes, size, at);
 }
 
-static ssize_t hear_write(int descriptor, const void *bytes, size_t size, off64_t at)
+static ssize_t hear_write(pid_t pid, int descriptor, const void *bytes, size_t size, off64_t at)
 {
-	const struct mt_inferior *inferior = inferior_of(descriptor);
+	const struct mt_inferior *inferior = find_recorded(pid);
 
 	if (inferior && reads.is_on) {
 		const PyGILState_STATE state = PyGILState_Ensure();
 
-		mt_error_destroy(mt_session_unmask(inferior->live.session, inferior->live.pid));
+		mt_error_destroy(mt_session_unmask(inferior->live.session, pid));
 		PyGILState_Release(state);
 	}
 	const ssize_t done = pwrite64(descriptor, bytes, size, at);
 	if (inferior && done == 1 && !is_near_stack((uint64_t)at))
-		note_breakpoint(inferior->live.pid, (uint64_t)at, *(const uint8_t *)bytes);
+		note_breakpoint(pid, (uint64_t)at, *(const uint8_t *)bytes);
 	return done;
 }
 
-/* GDB steps a thread, as it does where it does not let it run over a call. */
+/* As it does where it does not let a thread run over a call. */
 static void hear_step(pid_t lwp)
 {
 	if (!mt_pristine_steps(lwp))
@@ -298,79 +215,15 @@ static void hear_step(pid_t lwp)
 	PyGILState_Release(state);
 }
 
-static bool lets_run(enum __ptrace_request request)
+static void hear_resumption(pid_t lwp, bool steps)
 {
-	return request == PTRACE_CONT || request == PTRACE_SINGLESTEP || request == PTRACE_SYSCALL;
+	reads.has_run = true;
+	if (steps && !reads.is_on)
+		hear_step(lwp);
 }
 
-/* Neither lets it go on nor changes anything of it. */
-static bool only_asks(enum __ptrace_request request)
-{
-	return request == PTRACE_PEEKUSER || request == PTRACE_GETSIGINFO ||
-	       request == PTRACE_GETREGS || request == PTRACE_GETFPREGS ||
-	       request == PTRACE_GETREGSET;
-}
-
-static void keep_answer(enum __ptrace_request request, pid_t lwp, const void *data)
-{
-	if (request == PTRACE_GETREGS || request == PTRACE_SETREGS) {
-		asked.registers.lwp = lwp;
-		memcpy(&asked.registers.registers, data, sizeof(asked.registers.registers));
-	} else if (request == PTRACE_GETSIGINFO) {
-		asked.signal.lwp = lwp;
-		memcpy(&asked.signal.info, data, sizeof(asked.signal.info));
-	}
-}
-
-static long hear_ptrace(enum __ptrace_request request, pid_t lwp, void *address, void *data)
-{
-	const bool is_own = pthread_equal(pthread_self(), reads.thread);
-	const int errnum = errno;
-
-	if (is_own) {
-		reads.is_ptrace_heard = true;
-		reads.has_run |= lets_run(request);
-		if (request == PTRACE_SINGLESTEP && !reads.is_on)
-			hear_step(lwp);
-	}
-	if (is_own && request == PTRACE_SETREGS)
-		asked.registers.lwp = 0;
-	else if (!is_own || !only_asks(request))
-		mt_reads_forget_thread();
-	errno = errnum;
-	const long result = ptrace(request, lwp, address, data);
-	if (is_own && result == 0)
-		keep_answer(request, lwp, data);
-	return result;
-}
-
-bool mt_reads_get_registers(pid_t lwp, struct user_regs_struct *registers)
-{
-	if (lwp == asked.registers.lwp) {
-		*registers = asked.registers.registers;
-		return true;
-	}
-	if (ptrace(PTRACE_GETREGS, lwp, 0, registers))
-		return false;
-	if (reads.is_ptrace_heard)
-		keep_answer(PTRACE_GETREGS, lwp, registers);
-	return true;
-}
-
-bool mt_reads_get_signal(pid_t lwp, siginfo_t *info)
-{
-	if (lwp != asked.signal.lwp)
-		return ptrace(PTRACE_GETSIGINFO, lwp, 0, info) == 0;
-	*info = asked.signal.info;
-	return true;
-}
-
-void mt_reads_forget_thread(void)
-{
-	asked.registers.lwp = asked.signal.lwp = 0;
-}
-
-/* Of a gate's, where GDB catches system calls. */
+/* Of a gate's, where GDB catches system calls: such a call begins and ends, and GDB knows of
+ * neither. */
 static bool is_own_call(pid_t lwp, int status)
 {
 	if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80))
@@ -383,28 +236,13 @@ static bool is_own_call(pid_t lwp, int status)
 	return false;
 }
 
-/* Such a call begins and ends, and GDB knows of neither. */
-static pid_t hear_wait(pid_t wanted, int *status, int options)
-{
-	pid_t lwp = waitpid(wanted, status, options);
-
-	if (!pthread_equal(pthread_self(), reads.thread) || !status)
-		return lwp;
-	/* No registers are kept of one that ran until now. */
-	while (lwp > 0 && is_own_call(lwp, *status) && !ptrace(PTRACE_SYSCALL, lwp, 0, 0))
-		lwp = waitpid(wanted, status, options);
-	if (lwp > 0)
-		mt_births_hear(lwp, *status);
-	return lwp;
-}
-
 /* By a byte where a thread stands. */
 static bool is_heard(pid_t pid)
 {
 	const pid_t lwp = mt_gdb_lwp();
 	struct user_regs_struct registers;
 
-	if (pid != mt_gdb_pid() || !lwp || !mt_reads_get_registers(lwp, &registers))
+	if (pid != mt_gdb_pid() || !lwp || !mt_interpose_get_registers(lwp, &registers))
 		return false;
 	reads.heard = 0;
 	mt_auto(mt_py) PyObject *byte = mt_gdb_read_memory(registers.rip, 1);
@@ -414,22 +252,16 @@ static bool is_heard(pid_t pid)
 
 bool mt_reads_hear(void)
 {
-	static struct mt_import imports[] = {
-	    {.name = "waitpid", .function = (void *)hear_wait},
-	    {.name = "pread64", .function = (void *)hear_read},
-	    {.name = "pread", .function = (void *)hear_read},
-	    {.name = "pwrite64", .function = (void *)hear_write},
-	    {.name = "pwrite", .function = (void *)hear_write},
-	    {.name = "ptrace", .function = (void *)hear_ptrace},
-	    {.name = "close", .function = (void *)hear_close},
+	static const struct mt_interpose_ops ops = {
+	    .read = hear_read,
+	    .write = hear_write,
+	    .closes = forget_breakpoints,
+	    .resumes = hear_resumption,
+	    .conceals = is_own_call,
+	    .stopped = mt_births_hear,
 	};
 
-	if (!reads.is_placed) {
-		reads.is_placed = true;
-		reads.thread = pthread_self();
-		mt_imports_replace(imports, sizeof(imports) / sizeof(imports[0]));
-	}
-	return imports[0].is_placed;
+	return mt_interpose(&ops);
 }
 
 bool mt_reads_begin(pid_t pid)
@@ -446,16 +278,6 @@ bool mt_reads_begin(pid_t pid)
 	else
 		reads.is_on = was_on;
 	return pid == reads.known;
-}
-
-PyObject *mt_reads_beneath(uint64_t address, size_t size)
-{
-	const bool were_ours = reads.are_ours;
-
-	reads.are_ours = true;
-	PyObject *bytes = mt_gdb_read_memory(address, size);
-	reads.are_ours = were_ours;
-	return bytes;
 }
 
 bool mt_reads_may_have_breakpoints(pid_t pid)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What GDB reads of a program's memory and writes into it, where it steps, and what it waits for,
- * heard: it calls pread64(2), pwrite64(2) and close(2) on /proc/PID/mem, ptrace(2) and waitpid(2),
- * by its table of imported functions, in which ours take their place.  So patches may stay in the
+/* What GDB reads of a recorded program's memory and writes into it, where it steps, and what it
+ * waits for, answered in the place of the kernel (interpose.h).  So patches may stay in the
  * program's text while people look at it (core/engine/calls/texts/mask.c).
  *
  * A GDB that reaches memory in another way is not heard.  That is found out for each process, and
@@ -9,13 +8,8 @@
 #ifndef MT_GDB_PLUGIN_READS_H
 #define MT_GDB_PLUGIN_READS_H
 
-#include "py.h"
-
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
-#include <sys/user.h>
 
 /* From now on breakpoints that GDB puts into a recorded program that runs get their place
  * (core/engine/calls/give_way.c), and so do functions that it steps into by a jump
@@ -35,16 +29,6 @@ void mt_reads_bar(bool on);
 void mt_reads_nothing_ran(void);
 /* The programs go on. */
 void mt_reads_end(void);
-/* What is there, but for GDB's breakpoints; as mt_gdb_read_memory(). */
-PyObject *mt_reads_beneath(uint64_t address, size_t size);
-/* GDB's own of the process's memory, where it was heard to use one that is open yet; else -1. */
-int mt_reads_descriptor(pid_t pid);
-/* Of a thread that stands still: as GDB or we got them last, if nothing has changed them since.
- * False: it does not. */
-bool mt_reads_get_registers(pid_t lwp, struct user_regs_struct *registers);
-bool mt_reads_get_signal(pid_t lwp, siginfo_t *info);
-/* Something of a thread was changed, or will be, by us. */
-void mt_reads_forget_thread(void);
 /* Before it begins again: whether GDB may have read text with patches in it, and may keep that. */
 bool mt_reads_may_be_kept(void);
 

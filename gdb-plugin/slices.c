@@ -4,6 +4,7 @@
 #include "slices.h"
 
 #include "base/array.h"
+#include "debugger.h"
 #include "decode/decode.h"
 #include "elf/objfile.h"
 #include "gdb.h"
@@ -262,7 +263,7 @@ static PyObject *finished(PyObject *object, struct mt_error *error)
 
 PyObject *mt_slices_create(struct mt_recording *recording, const struct mt_slices_filter *filter)
 {
-	const struct mt_command_context context = mt_gdb_context();
+	const struct mt_command_context context = mt_debugger_context();
 	const struct mt_decode_options options = {.progress = context.progress,
 						  .log = context.log,
 						  .tid = filter->thread,

@@ -6,7 +6,7 @@
 
 #include "gdb.h"
 #include "inferior.h"
-#include "reads.h"
+#include "interpose.h"
 
 #include <string.h>
 
@@ -115,7 +115,7 @@ static bool is_in_former(pid_t lwp)
 	size_t index = 0;
 
 	if (!inferior || !inferior->live.target || !lwp || lwp != noted.lwp ||
-	    !mt_reads_get_registers(lwp, &registers))
+	    !mt_interpose_get_registers(lwp, &registers))
 		return false;
 	while (index < noted.frames.count && noted.frames.items[index].stack != registers.rsp)
 		index++;

@@ -3,10 +3,10 @@
 
 #include "gdb.h"
 #include "hold.h"
+#include "interpose.h"
 #include "process/proc.h"
 #include "ptrace/registers.h"
 #include "ptrace/syscall.h"
-#include "reads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +27,8 @@ struct gdb_target {
 	uint64_t syscall_pc;
 	bool registers_changed; /* GDB does not know yet */
 	bool memory_changed;
-	mt_gdb_libraries_hook *libraries;
-	void *context; /* the hook's */
+	const struct mt_gdb_target_hooks *hooks;
+	void *context; /* theirs */
 	uint64_t loader_address;
 	uint8_t loader_byte;    /* the program's own there; INT3: not known */
 	PyObject *loader_break; /* the breakpoint where the loader reports libraries; or NULL */
@@ -42,7 +42,7 @@ static struct gdb_target *target_of(struct mt_target *base)
 /* GDB's own, or one to be closed. */
 static int open_memory(pid_t pid)
 {
-	const int own = mt_reads_descriptor(pid);
+	const int own = mt_interpose_descriptor(pid);
 	char path[64];
 
 	if (own >= 0)
@@ -53,7 +53,7 @@ static int open_memory(pid_t pid)
 
 static void close_memory(pid_t pid, int descriptor)
 {
-	if (descriptor >= 0 && descriptor != mt_reads_descriptor(pid))
+	if (descriptor >= 0 && descriptor != mt_interpose_descriptor(pid))
 		close(descriptor);
 }
 
@@ -64,7 +64,7 @@ static size_t read_memory(struct mt_target *base, pid_t pid, uint64_t address, v
 	struct iovec local = {buffer, size};
 	struct iovec remote = {(void *)(uintptr_t)address,
 			       size}; /* NOLINT(performance-no-int-to-ptr) */
-	const bool is_open = mt_reads_descriptor(pid) >= 0;
+	const bool is_open = mt_interpose_descriptor(pid) >= 0;
 	ssize_t done = is_open ? 0 : process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	size_t got = done > 0 ? (size_t)done : 0;
 
@@ -103,7 +103,7 @@ static size_t read_beneath(struct mt_target *base, pid_t pid, uint64_t address, 
 	mt_auto(mt_error) struct mt_error *elsewhere = mt_gdb_visit(pid, &back);
 	if (elsewhere)
 		return 0;
-	mt_auto(mt_py) PyObject *shown = mt_reads_beneath(address, size);
+	mt_auto(mt_py) PyObject *shown = mt_interpose_read_beneath(address, size);
 	const char *bytes = shown ? PyBytes_AsString(shown) : NULL;
 
 	PyErr_Clear(); /* the kernel's page for old system calls */
@@ -129,7 +129,7 @@ static struct mt_error *write_beneath(struct mt_target *base, pid_t pid, uint64_
 
 static bool masks_reads(struct mt_target *base, pid_t pid)
 {
-	return pid == target_of(base)->pid && mt_reads_begin(pid);
+	return pid == target_of(base)->pid && target_of(base)->hooks->masks_reads(pid);
 }
 
 static struct mt_error *gone(pid_t lwp)
@@ -142,14 +142,14 @@ static struct mt_error *get_registers(struct mt_target *base, pid_t lwp,
 				      struct user_regs_struct *registers)
 {
 	(void)base;
-	return mt_reads_get_registers(lwp, registers) ? NULL : gone(lwp);
+	return mt_interpose_get_registers(lwp, registers) ? NULL : gone(lwp);
 }
 
 /* GDB has copies of them. */
 static void note_change(struct gdb_target *target)
 {
 	target->registers_changed = true;
-	mt_reads_forget_thread();
+	mt_interpose_forget_thread();
 }
 
 static struct mt_error *set_registers(struct mt_target *base, pid_t lwp,
@@ -210,7 +210,7 @@ static struct mt_error *each_thread(struct mt_target *base, pid_t pid,
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	if (is_single(target_of(base), pid, path) && mt_reads_get_registers(pid, &registers))
+	if (is_single(target_of(base), pid, path) && mt_interpose_get_registers(pid, &registers))
 		return found(context, pid);
 	tasks = opendir(path);
 	if (!tasks)
@@ -240,7 +240,7 @@ static struct mt_error *call_systems(struct mt_target *base, pid_t lwp,
 	int status = 0;
 
 	mt_try(mt_ptrace_find_syscall(base, target->pid, &target->syscall_pc));
-	mt_reads_forget_thread();
+	mt_interpose_forget_thread();
 	return mt_ptrace_do_syscalls(target->pid, lwp, target->syscall_pc, calls, count, &status);
 }
 
@@ -279,7 +279,7 @@ static PyObject *library_stop(PyObject *self, PyObject *ignored)
 		return NULL;
 	lift_forgotten(target);
 	mt_auto(mt_py) PyObject *none =
-	    mt_py_report(target->libraries(target->context, mt_gdb_lwp()));
+	    mt_py_report(target->hooks->libraries(target->context, mt_gdb_lwp()));
 	(void)none;
 	Py_RETURN_FALSE;
 }
@@ -414,7 +414,7 @@ static const struct mt_target_ops ops = {
     .watch_libraries = watch_libraries,
 };
 
-struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
+struct mt_error *mt_gdb_target_create(const struct mt_gdb_target_hooks *hooks, void *context,
 				      struct mt_target **out)
 {
 	struct gdb_target *target = calloc(1, sizeof(*target));
@@ -423,7 +423,7 @@ struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *co
 		return mt_error_no_memory();
 	target->base.ops = &ops;
 	target->tasks = -1;
-	target->libraries = libraries;
+	target->hooks = hooks;
 	target->context = context;
 	*out = &target->base;
 	return NULL;

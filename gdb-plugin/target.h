@@ -11,10 +11,15 @@
 
 #include "process/target.h"
 
-/* A thread came to the address that was last given to watch_libraries(). */
-typedef struct mt_error *mt_gdb_libraries_hook(void *context, pid_t lwp);
+/* Whose it is.  All of it is filled in. */
+struct mt_gdb_target_hooks {
+	/* A thread came to the address that was last given to watch_libraries(). */
+	struct mt_error *(*libraries)(void *context, pid_t lwp);
+	/* See struct mt_target_ops. */
+	bool (*masks_reads)(pid_t pid);
+};
 
-struct mt_error *mt_gdb_target_create(mt_gdb_libraries_hook *libraries, void *context,
+struct mt_error *mt_gdb_target_create(const struct mt_gdb_target_hooks *hooks, void *context,
 				      struct mt_target **out);
 /* Of a thread of GDB's: else it runs, or has ended. */
 bool mt_gdb_target_stands_still(pid_t lwp);

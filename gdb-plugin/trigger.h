@@ -14,8 +14,6 @@ struct mt_error *mt_trigger_locations(void *context, const struct mt_live_trigge
 void mt_trigger_expect_gates(void *context);
 void mt_trigger_set_aside(void *context, const struct mt_live_trigger *trigger, bool aside);
 void mt_trigger_moved(void *context, struct mt_live *live);
-/* Whether a breakpoint with this number of GDB's is one that was set aside. */
-bool mt_trigger_is_aside(long long number);
 bool mt_trigger_is_set(void *context, const struct mt_live_trigger *trigger);
 struct mt_error *mt_trigger_evaluate(void *context, const char *expression, struct mt_str *out);
 /* $_ret becomes what the selected frame's function returns; void, if that is not known. */

@@ -220,12 +220,3 @@ void mt_trigger_moved(void *context, struct mt_live *live)
 	(void)context;
 	mt_error_destroy(mt_gdb_target_moved(live->target));
 }
-
-bool mt_trigger_is_aside(long long number)
-{
-	mt_array_each (trigger, &mt_gdb_debugger()->triggers)
-		if ((*trigger)->is_aside &&
-		    mt_py_number((*trigger)->breakpoint, "number", 0) == number)
-			return true;
-	return false;
-}
