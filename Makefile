@@ -47,7 +47,7 @@ BENCHES      := $(BENCH_SOURCES:tests/bench/%.c=$(BUILD)/bench/%)
 MAN_PAGES    := $(MAN_SOURCES:docs/man/%.md=$(BUILD)/man/%)
 
 # The plugin: for whatever Python GDB was built with, which it alone knows.
-PLUGIN_SOURCES := $(wildcard gdb-plugin/*.c)
+PLUGIN_SOURCES := $(wildcard gdb-plugin/*.c gdb-plugin/*/*.c)
 PLUGIN_OBJECTS := $(PLUGIN_SOURCES:%.c=$(BUILD)/obj/%.o)
 ifneq ($(filter-out help clean dist format lint demo check check-long,$(or $(MAKECMDGOALS),all)),)
 -include $(BUILD)/gdb-python.mk

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "api.h"
+#include "gdb-plugin/api.h"
 
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
-#include "progress.h"
-#include "slices.h"
-#include "snapshot_type.h"
-#include "trigger_type.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/gdb/progress.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/slices.h"
+#include "gdb-plugin/snapshot_type.h"
+#include "gdb-plugin/trigger_type.h"
 
 const char mt_api_start_doc[] =
     "start(engine=None, size=None, timestamps=None, threads=None, python_calls=False)\n--\n\n"

@@ -4,7 +4,7 @@
 #ifndef MT_GDB_PLUGIN_API_H
 #define MT_GDB_PLUGIN_API_H
 
-#include "py.h"
+#include "gdb-plugin/gdb/py.h"
 
 PyObject *mt_api_start(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *mt_api_stop(PyObject *module, PyObject *ignored);

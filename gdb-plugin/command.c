@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From the table to gdb.Command, and back when one is typed. */
-#include "commands.h"
+#include "gdb-plugin/commands.h"
 
 #include "base/str.h"
 #include "command/command.h"
-#include "complete.h"
-#include "debugger.h"
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
-#include "settings.h"
+#include "gdb-plugin/complete.h"
+#include "gdb-plugin/debugger.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/settings.h"
 
 /* RUN gets what self knows, and the arguments as they were typed. */
 static PyObject *call(PyObject *self, PyObject *args,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "complete.h"
+#include "gdb-plugin/complete.h"
 
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/inferior/inferior.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define MT_GDB_PLUGIN_COMPLETE_H
 
 #include "command/command.h"
-#include "py.h"
+#include "gdb-plugin/gdb/py.h"
 
 /* A list, for gdb.Command.complete(); WORD is the end of TEXT from which on readline replaces it.
  * NULL with an exception. */

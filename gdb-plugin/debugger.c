@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "debugger.h"
+#include "gdb-plugin/debugger.h"
 
-#include "gdb.h"
-#include "hooks.h"
-#include "inferior.h"
-#include "mi.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/progress.h"
+#include "gdb-plugin/gdb/target.h"
+#include "gdb-plugin/inferior/hooks.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/inferior/refuse.h"
+#include "gdb-plugin/mi.h"
+#include "gdb-plugin/registry.h"
+#include "gdb-plugin/settings.h"
+#include "gdb-plugin/trigger.h"
+#include "gdb-plugin/trigger_type.h"
+#include "gdb-plugin/window.h"
 #include "process/proc.h"
-#include "progress.h"
-#include "refuse.h"
-#include "registry.h"
-#include "settings.h"
-#include "target.h"
-#include "trigger.h"
-#include "trigger_type.h"
-#include "window.h"
 
 #include <stdlib.h>
 #include <string.h>

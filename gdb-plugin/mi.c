@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mi.h"
+#include "gdb-plugin/mi.h"
 
 #include "base/str.h"
 #include "command/command.h"
-#include "debugger.h"
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
+#include "gdb-plugin/debugger.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/inferior/inferior.h"
 
 #include <string.h>
 

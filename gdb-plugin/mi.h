@@ -5,8 +5,8 @@
 #ifndef MT_GDB_PLUGIN_MI_H
 #define MT_GDB_PLUGIN_MI_H
 
+#include "gdb-plugin/gdb/py.h"
 #include "live/live.h"
-#include "py.h"
 
 /* A GDB without gdb.MICommand has none of them. */
 struct mt_error *mt_mi_define(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What `mtrace info` prints, as dictionaries and lists.  A field that has nothing to say is left
  * out, since MI has no null; what is true is 1. */
-#include "inferior.h"
-#include "mi.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/mi.h"
 
 bool mt_mi_put(PyObject *dictionary, const char *name, PyObject *item)
 {

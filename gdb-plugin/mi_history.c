@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The lines of a history, as `mtrace history` shows them, as dictionaries. */
 #include "command/command.h"
-#include "gdb.h"
-#include "inferior.h"
-#include "mi.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/progress.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/mi.h"
 #include "output/args.h"
 #include "output/text_window.h"
-#include "progress.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The module `mtrace` of GDB's Python: everything is made when it is imported. */
-#include "api.h"
-#include "commands.h"
-#include "debugger.h"
-#include "events.h"
-#include "hooks.h"
-#include "mi.h"
-#include "py.h"
-#include "registry.h"
-#include "settings.h"
-#include "snapshot_type.h"
-#include "trigger.h"
-#include "trigger_type.h"
+#include "gdb-plugin/api.h"
+#include "gdb-plugin/commands.h"
+#include "gdb-plugin/debugger.h"
+#include "gdb-plugin/gdb/py.h"
+#include "gdb-plugin/inferior/events.h"
+#include "gdb-plugin/inferior/hooks.h"
+#include "gdb-plugin/mi.h"
+#include "gdb-plugin/registry.h"
+#include "gdb-plugin/settings.h"
+#include "gdb-plugin/snapshot_type.h"
+#include "gdb-plugin/trigger.h"
+#include "gdb-plugin/trigger_type.h"
 
 static struct mt_error *set_up(PyObject *module)
 {

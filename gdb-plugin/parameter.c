@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "settings.h"
+#include "gdb-plugin/settings.h"
 
-#include "py.h"
+#include "gdb-plugin/gdb/py.h"
 #include "tracks/tracks.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "registry.h"
+#include "gdb-plugin/registry.h"
 
-#include "hold.h"
-#include "snapshot_type.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/snapshot_type.h"
 
 struct registry {
 	PyObject ob_base;

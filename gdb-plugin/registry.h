@@ -3,8 +3,8 @@
 #ifndef MT_GDB_PLUGIN_REGISTRY_H
 #define MT_GDB_PLUGIN_REGISTRY_H
 
+#include "gdb-plugin/gdb/py.h"
 #include "live/live.h"
-#include "py.h"
 
 /* Puts the type, and `events`, into the module. */
 struct mt_error *mt_registries_define(PyObject *module);

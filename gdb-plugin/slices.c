@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A call is over long after it began, and the outermost last: so all is decoded before the first
  * slice is given. */
-#include "slices.h"
+#include "gdb-plugin/slices.h"
 
 #include "base/array.h"
-#include "debugger.h"
 #include "decode/decode.h"
 #include "elf/objfile.h"
-#include "gdb.h"
-#include "inferior.h"
-#include "progress.h"
+#include "gdb-plugin/debugger.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/progress.h"
+#include "gdb-plugin/inferior/inferior.h"
 #include "trace/sink_ops.h"
 
 #include <uthash.h>

@@ -4,7 +4,7 @@
 #ifndef MT_GDB_PLUGIN_SLICES_H
 #define MT_GDB_PLUGIN_SLICES_H
 
-#include "py.h"
+#include "gdb-plugin/gdb/py.h"
 
 #include "live/live.h"
 #include "perf/recording.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "snapshot_type.h"
+#include "gdb-plugin/snapshot_type.h"
 
-#include "hold.h"
-#include "slices.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/slices.h"
 
 struct snapshot {
 	PyObject ob_base;

@@ -3,8 +3,8 @@
 #ifndef MT_GDB_PLUGIN_SNAPSHOT_TYPE_H
 #define MT_GDB_PLUGIN_SNAPSHOT_TYPE_H
 
+#include "gdb-plugin/gdb/py.h"
 #include "perf/recording.h"
-#include "py.h"
 
 /* Puts the types into the module. */
 struct mt_error *mt_snapshot_type_define(PyObject *module);

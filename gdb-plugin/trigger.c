@@ -3,14 +3,14 @@
  * the thread that came there, while the others run on, and the function takes the snapshot; it is
  * false, so that the program goes on, unless the trigger is to stop it.  A stop() of the
  * breakpoint's own would be called even if COND is false. */
-#include "trigger.h"
+#include "gdb-plugin/trigger.h"
 
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
-#include "progress.h"
-#include "target.h"
-#include "trigger_type.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/gdb/progress.h"
+#include "gdb-plugin/gdb/target.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/trigger_type.h"
 
 #include <string.h>
 

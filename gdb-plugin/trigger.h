@@ -3,8 +3,8 @@
 #ifndef MT_GDB_PLUGIN_TRIGGER_H
 #define MT_GDB_PLUGIN_TRIGGER_H
 
+#include "gdb-plugin/gdb/py.h"
 #include "live/live.h"
-#include "py.h"
 
 struct mt_error *mt_trigger_set(void *context, struct mt_live_trigger *trigger,
 				struct mt_str *said);

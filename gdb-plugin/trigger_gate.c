@@ -2,10 +2,10 @@
 /* Where the program evaluates a trigger's condition (live/gate.c), the breakpoint is disabled while
  * the program runs, and a catchpoint for SIGURG, which is the signal of a thread that is hit, has
  * the condition $_mtrace_gate(). */
-#include "gdb.h"
-#include "inferior.h"
-#include "target.h"
-#include "trigger.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/target.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/trigger.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "trigger_type.h"
+#include "gdb-plugin/trigger_type.h"
 
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
-#include "snapshot_type.h"
-#include "trigger.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/inferior/inferior.h"
+#include "gdb-plugin/snapshot_type.h"
+#include "gdb-plugin/trigger.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #ifndef MT_GDB_PLUGIN_TRIGGER_TYPE_H
 #define MT_GDB_PLUGIN_TRIGGER_TYPE_H
 
+#include "gdb-plugin/gdb/py.h"
 #include "live/live.h"
-#include "py.h"
 
 /* Puts the type into the module. */
 struct mt_error *mt_trigger_type_define(PyObject *module);

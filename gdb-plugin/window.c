@@ -3,11 +3,11 @@
  * what the arrows scroll is the selected line, and all else are commands.
  *
  * GDB does not redraw such a window at stops: it is done before each prompt, while it is open. */
-#include "window.h"
+#include "gdb-plugin/window.h"
 
-#include "gdb.h"
-#include "hold.h"
-#include "inferior.h"
+#include "gdb-plugin/gdb/gdb.h"
+#include "gdb-plugin/gdb/hold.h"
+#include "gdb-plugin/inferior/inferior.h"
 
 #include <ctype.h>
 #include <stdlib.h>

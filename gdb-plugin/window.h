@@ -3,7 +3,7 @@
 #ifndef MT_GDB_PLUGIN_WINDOW_H
 #define MT_GDB_PLUGIN_WINDOW_H
 
-#include "py.h"
+#include "gdb-plugin/gdb/py.h"
 
 /* Makes the layout "mtrace" known; once it is, or where GDB has no TUI, does nothing.  Nothing else
  * in GDB changes before the user selects it. */
