@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `set mtrace …` and `show mtrace …`: parameter.c makes them, GDB keeps the values. */
+/* `set mtrace …` and `show mtrace …`, of which GDB keeps the values. */
 #ifndef MT_GDB_PLUGIN_SETTINGS_H
 #define MT_GDB_PLUGIN_SETTINGS_H
 
