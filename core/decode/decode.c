@@ -17,9 +17,9 @@ static struct mt_error *check_kind(const struct mt_decode_run *run)
 	    mt_recording_is_of_samples(recording))
 		return NULL;
 	if (mt_recording_is_of_calls(recording))
-		return mt_error_new(MT_ERROR_UNSUPPORTED,
-				    "%s contains no calls: none of the selected functions ran",
-				    path);
+		return mt_error_new(
+		    MT_ERROR_UNSUPPORTED,
+		    "%s contains no calls: none of the functions that could be recorded ran", path);
 	if (mt_recording_was_sampled(recording) && !mt_recording_pt(recording)->present)
 		return mt_error_new(
 		    MT_ERROR_UNSUPPORTED,

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -216,6 +217,22 @@ def written(pid, name):
 
 @pytest.mark.skipif(tuple(int(word) for word in os.uname().release.split(".")[:2]) < (5, 13),
                     reason="texts are moved aside from Linux 5.13 on")
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_few_files_may_be_open(busy, attach, tmp_path, free):
+    """The rings are files for a moment: whoever has no room for them is not recorded, and hears why."""
+    used = max(int(name) for name in os.listdir(f"/proc/{busy.pid}/fd")) + 1
+    resource.prlimit(busy.pid, resource.RLIMIT_NOFILE, (used + free, used + free))
+    with attach(busy.pid, "--for=100ms", "--size", "64k") as tracer:
+        _, messages = tracer.communicate(timeout=60)
+    if free == 2:
+        assert tracer.returncode == 0 and calls_of(tmp_path / "out.json"), messages
+    else:
+        assert tracer.returncode == 1 and f"prlimit --pid {busy.pid} --nofile" in messages, messages
+        assert messages.count("\n") == 1
+    assert not changed(busy.pid)
+    end(busy)
+
+
 def test_a_text_has_its_pages_back(compile, attach, tmp_path):
     """Also when its file is gone."""
     program = tmp_path / "gone"

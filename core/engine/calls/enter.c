@@ -112,7 +112,7 @@ struct mt_error *mt_calls_enter_map_rings(struct mt_calls_entering *entering, pi
 	entering->swap.pid = space->pid;
 	space->swap = &entering->swap;
 	space->stage = MT_CALLS_LOADED;
-	return mt_calls_space_make_rings(entering->engine, space, lwp);
+	return space->rings ? NULL : mt_calls_rings_create(entering->engine, space, lwp);
 }
 
 typedef struct mt_error *mapping(struct mt_calls_entering *entering, pid_t lwp);
@@ -124,8 +124,6 @@ static struct mt_error *map_by(struct mt_calls_entering *entering, pid_t lwp, ma
 	struct mt_calls_space *space = entering->space;
 	struct mt_held_maps maps;
 
-	if (space->stage == MT_CALLS_REFUSED)
-		return NULL;
 	mt_target_hold_maps(entering->engine->target, space->pid, &maps);
 	mt_calls_rooms_begin(space);
 	struct mt_error *error = map(entering, lwp);
@@ -244,8 +242,6 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 	struct mt_calls_engine *engine = entering->engine;
 	struct mt_calls_space *space = entering->space;
 
-	if (space->stage == MT_CALLS_REFUSED)
-		return NULL;
 	mt_try(mt_calls_give_rings(engine, space));
 	mt_calls_swap_make_due(&entering->swap, MT_CALLS_SWAP_AT_ONCE);
 	mt_try(exchange(entering, lwp));
@@ -264,8 +260,7 @@ struct mt_error *mt_calls_enter_join(struct mt_calls_entering *entering, pid_t l
 
 bool mt_calls_enter_has_joined(const struct mt_calls_entering *entering)
 {
-	return entering->space->stage == MT_CALLS_REFUSED ||
-	       mt_calls_swap_all_had_turn(&entering->swap);
+	return mt_calls_swap_all_had_turn(&entering->swap);
 }
 
 struct mt_error *mt_calls_enter_unmap(struct mt_calls_entering *entering, pid_t lwp, uint64_t most)

@@ -41,6 +41,10 @@ struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_call
 /* Nothing of it is recorded, and the log says why.  Returns NULL. */
 struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				 const char *why);
+/* The same, as what it should have had failed by ERROR, which is taken; NULL is fine.  Errors: that
+ * one, if it is GONE. */
+struct mt_error *mt_calls_refuse_for(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_error *error);
 /* Its patches go, for good.  Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space);
@@ -64,9 +68,6 @@ bool mt_calls_space_is_current(struct mt_calls_engine *engine, const struct mt_c
  * Errors: the target's; NO_MEMORY. */
 struct mt_error *mt_calls_space_update(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
-/* If it has none, in the name of LWP; the space may come to be REFUSED instead. */
-struct mt_error *mt_calls_space_make_rings(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space, pid_t lwp);
 /* To all its threads, which stand still. */
 struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_calls_space *space);
 struct mt_error *mt_calls_space_detour(struct mt_calls_engine *engine,

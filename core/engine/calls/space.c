@@ -211,24 +211,14 @@ struct mt_error *mt_calls_give_rings(struct mt_calls_engine *engine, struct mt_c
 	return NULL;
 }
 
-/* What the program may not have, it goes on without. */
-struct mt_error *mt_calls_space_make_rings(struct mt_calls_engine *engine,
-					   struct mt_calls_space *space, pid_t lwp)
-{
-	struct mt_error *error = space->rings ? NULL : mt_calls_rings_create(engine, space, lwp);
-
-	if (!error || mt_error_code(error) == MT_ERROR_GONE)
-		return error;
-	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
-	mt_error_destroy(error);
-	return NULL;
-}
-
 static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_space *space,
 			      pid_t lwp)
 {
 	space->stage = MT_CALLS_LOADED;
-	mt_try(mt_calls_space_make_rings(engine, space, lwp));
+	/* What the program may not have, it goes on without. */
+	if (!space->rings)
+		mt_try(
+		    mt_calls_refuse_for(engine, space, mt_calls_rings_create(engine, space, lwp)));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	return mt_calls_agent_map(engine, space, lwp);

@@ -93,6 +93,16 @@ struct mt_error *mt_calls_refuse(struct mt_calls_engine *engine, struct mt_calls
 	return NULL;
 }
 
+struct mt_error *mt_calls_refuse_for(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				     struct mt_error *error)
+{
+	if (!error || mt_error_code(error) == MT_ERROR_GONE)
+		return error;
+	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
+	mt_error_destroy(error);
+	return NULL;
+}
+
 struct mt_error *mt_calls_record_no_more(struct mt_calls_engine *engine,
 					 struct mt_calls_space *space)
 {
@@ -121,11 +131,7 @@ static struct mt_error *prepare_to_outlive_us(struct mt_calls_engine *engine,
 		error = mt_calls_inject(engine, space, lwp);
 	if (!error)
 		error = mt_calls_rings_create(engine, space, lwp);
-	if (!error || mt_error_code(error) == MT_ERROR_GONE)
-		return error;
-	mt_error_destroy(mt_calls_refuse(engine, space, mt_error_message(error)));
-	mt_error_destroy(error);
-	return NULL;
+	return mt_calls_refuse_for(engine, space, error);
 }
 
 struct mt_error *mt_calls_prepare(struct mt_calls_engine *engine, struct mt_calls_space *space,

@@ -20,6 +20,14 @@
 
 #define PAGE 4096ull
 
+static struct mt_error *too_many_files(pid_t pid)
+{
+	return mt_error_new(MT_ERROR_SYSTEM,
+			    "process %d has reached its limit of open files, and needs two while "
+			    "its rings are mapped (raise it by \"prlimit --pid %d --nofile=…\")",
+			    pid, pid);
+}
+
 struct mt_error *mt_calls_make_memfds(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				      pid_t lwp, uint64_t *alive_fd, uint64_t *rings_fd)
 {
@@ -39,7 +47,9 @@ struct mt_error *mt_calls_make_memfds(struct mt_calls_engine *engine, struct mt_
 	*alive_fd = (uint64_t)calls[0].result;
 	*rings_fd = (uint64_t)calls[1].result;
 	for (int i = 0; i < 2 && !error; i++)
-		error = mt_calls_system_error(&calls[i], "make a memfd", lwp);
+		error = calls[i].result == -EMFILE
+			    ? too_many_files(space->pid)
+			    : mt_calls_system_error(&calls[i], "make a memfd", lwp);
 	return error;
 }
 
