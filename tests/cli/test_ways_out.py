@@ -44,6 +44,13 @@ def check_clean(process):
     assert process.poll() is None
 
 
+def runs(pid):
+    """Whether it comes along within a moment."""
+    before = sum(ticks_of(pid))
+    time.sleep(0.1)
+    return sum(ticks_of(pid)) > before
+
+
 @pytest.fixture(name="program")
 def path_of_program(compile):
     return compile("debugged_threads.c", "-O1", "-pthread", "-DTHREADS=2")
@@ -317,6 +324,22 @@ def test_stopped(mtdb, busy, tmp_path):
     busy.send_signal(signal.SIGCONT)
     assert done.returncode == 1
     assert re.search(rf'thread \d+ is stopped \(continue it by "kill -CONT {busy.pid}"\)$', done.stderr), done.stderr
+    check_clean(busy)
+
+
+def test_stopped_meanwhile(mtdb, busy, tmp_path):
+    """What is mapped into it stays until somebody comes again, and it is said why."""
+    with recording(mtdb, "attach", "--size=64k", "-o", tmp_path / "out.json", "-p", str(busy.pid)) as process:
+        wait_until(lambda: changed(busy.pid))
+        busy.send_signal(signal.SIGSTOP)
+        wait_until(lambda: not runs(busy.pid))
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and f'is stopped (continue it by "kill -CONT {busy.pid}")' in messages, messages
+    assert state_of(busy.pid) == "T" and changed(busy.pid) == []
+    busy.send_signal(signal.SIGCONT)
+    subprocess.run([mtdb, "attach", "-e", "calls", "--for=1ms", "-o", tmp_path / "out.json", "-p", str(busy.pid)],
+                   capture_output=True, check=False, timeout=PATIENCE)
     check_clean(busy)
 
 

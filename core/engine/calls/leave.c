@@ -41,6 +41,8 @@ struct leaving {
 	MT_ARRAY(struct range) ranges; /* to be unmapped, the last one first */
 	uint64_t end_ns;               /* of the tries */
 	bool takes_left;               /* what a killed tracer left goes, too */
+	bool is_alone;                 /* no thread could be borrowed in all that time */
+	struct mt_error *why;          /* not the last one that was tried; NULL: none was */
 };
 
 static void begin_tries(struct leaving *leaving)
@@ -101,13 +103,15 @@ static struct mt_error *let_go_on(struct leaving *leaving)
  * sandbox meanwhile does not come out of it. */
 static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 {
-	for (int i = 0; may_try(leaving, i); i++) {
+	for (int i = 0; i == 0 || (!leaving->is_alone && may_try(leaving, i)); i++) {
 		mt_try(halt(leaving));
-		*able = mt_calls_able_thread(leaving->engine, leaving->space, NULL);
+		mt_error_destroy(leaving->why);
+		*able = mt_calls_able_thread(leaving->engine, leaving->space, &leaving->why);
 		if (*able || mt_calls_sandbox(leaving->engine, leaving->space))
 			return NULL;
 		mt_try(let_go_on(leaving));
 	}
+	leaving->is_alone = true;
 	return NULL;
 }
 
@@ -435,6 +439,20 @@ static size_t next_part(struct leaving *leaving, struct mt_system_call *calls)
 	return count;
 }
 
+static void tell_of_rest(const struct leaving *leaving)
+{
+	const pid_t pid = leaving->space->pid;
+	const char *sandbox = mt_calls_sandbox(leaving->engine, leaving->space);
+	const char *why = leaving->why ? mt_error_message(leaving->why)
+			  : sandbox    ? sandbox
+				       : "none stands in code of its own";
+
+	mt_log(leaving->engine->options.log, MT_LOG_WARNING,
+	       "what was mapped into process %d stays there, unused, up to its end, or up to "
+	       "\"mtdb attach --for=1ms %d\": no thread of it could be borrowed (%s)",
+	       pid, pid, why);
+}
+
 static struct mt_error *unmap_ranges(struct leaving *leaving)
 {
 	struct mt_calls_engine *engine = leaving->engine;
@@ -444,8 +462,10 @@ static struct mt_error *unmap_ranges(struct leaving *leaving)
 		pid_t able = 0;
 
 		mt_try(halt_able(leaving, &able));
-		if (!able)
-			return NULL; /* the rest stays */
+		if (!able) {
+			tell_of_rest(leaving);
+			return NULL;
+		}
 		release_others(leaving, able);
 		size_t count = next_part(leaving, calls);
 		struct mt_error *error = mt_target_call_systems(engine->target, able, calls, count);
@@ -542,5 +562,6 @@ struct mt_error *mt_calls_detach(struct mt_calls_engine *engine, struct mt_calls
 	mt_calls_space_unref(space);
 	mt_array_deinit(&leaving.swap.copies);
 	mt_array_deinit(&leaving.ranges);
+	mt_error_destroy(leaving.why);
 	return error;
 }
