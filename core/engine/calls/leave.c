@@ -18,6 +18,7 @@
 #include <time.h>
 
 #define TRIES      100
+#define MORE_TRIES 10 /* where all those were in vain */
 #define OUTSIDE_NS 1000000
 /* Each try may take long where the program hinders us. */
 #define PATIENCE_NS 10000000000ull
@@ -41,8 +42,8 @@ struct leaving {
 	MT_ARRAY(struct range) ranges; /* to be unmapped, the last one first */
 	uint64_t end_ns;               /* of the tries */
 	bool takes_left;               /* what a killed tracer left goes, too */
-	bool is_alone;                 /* no thread could be borrowed in all that time */
-	struct mt_error *why;          /* not the last one that was tried; NULL: none was */
+	bool is_alone;                 /* no thread could be borrowed in all those tries */
+	struct mt_error *why;          /* the last one could not be; NULL: none was tried */
 };
 
 static void begin_tries(struct leaving *leaving)
@@ -103,10 +104,13 @@ static struct mt_error *let_go_on(struct leaving *leaving)
  * sandbox meanwhile does not come out of it. */
 static struct mt_error *halt_able(struct leaving *leaving, pid_t *able)
 {
-	for (int i = 0; i == 0 || (!leaving->is_alone && may_try(leaving, i)); i++) {
+	const int most = leaving->is_alone ? MORE_TRIES : TRIES;
+
+	for (int i = 0; i < most && may_try(leaving, i); i++) {
 		mt_try(halt(leaving));
 		mt_error_destroy(leaving->why);
 		*able = mt_calls_able_thread(leaving->engine, leaving->space, &leaving->why);
+		leaving->is_alone &= !*able;
 		if (*able || mt_calls_sandbox(leaving->engine, leaving->space))
 			return NULL;
 		mt_try(let_go_on(leaving));
