@@ -67,7 +67,8 @@ set -m; trap 'echo usr1' USR1; trap 'echo exit $?' EXIT; trap 'echo child' CHLD
 sleep 0.2 & kill -USR1 $$; wait $!; trap - CHLD
 (trap 'echo sub' TERM; kill -TERM $BASHPID; exit 3); echo $?
 seq 1000 | while read n; do ((n % 7 == 0)) && echo $n; done | tail -3
-exec 4> >(sed s/x/y/); echo axb >&4; exec 4>&-; wait $!; sleep 9 & kill %sleep; wait $!
+exec 4> >(sed s/x/y/); echo axb >&4; exec 4>&-; wait $!
+sleep 9 & until read -r n < /proc/$!/comm && [[ $n == sleep ]]; do :; done; kill %sleep; wait $!
 x=0; for i in {1..3000}; do ((x += i)); done; echo $x; a=(b c d); echo ${a[@]/c/e} ${#a[*]}
 diff <(seq 10) <(seq 11); cat <<< here; f() { local n=$1; ((n)) && f $((n - 1)); return 4; }; f 200; echo $?
 [[ abcabc =~ (b.)(a) ]] && echo ${BASH_REMATCH[@]}; printf '%s\n' {a..c}{1..2}; exec 3>&-; exit 9
