@@ -215,8 +215,6 @@ def written(pid, name):
                if name in one.split("\n", 1)[0] and " r-xp " in one)
 
 
-@pytest.mark.skipif(tuple(int(word) for word in os.uname().release.split(".")[:2]) < (5, 13),
-                    reason="texts are moved aside from Linux 5.13 on")
 @pytest.mark.parametrize("free", [0, 1, 2])
 def test_few_files_may_be_open(busy, attach, tmp_path, free):
     """The rings are files for a moment: whoever has no room for them is not recorded, and hears why."""
@@ -233,6 +231,8 @@ def test_few_files_may_be_open(busy, attach, tmp_path, free):
     end(busy)
 
 
+@pytest.mark.skipif(tuple(int(word) for word in os.uname().release.split(".")[:2]) < (5, 13),
+                    reason="texts are moved aside from Linux 5.13 on")
 def test_a_text_has_its_pages_back(compile, attach, tmp_path):
     """Also when its file is gone."""
     program = tmp_path / "gone"
