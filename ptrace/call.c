@@ -41,15 +41,13 @@ static struct mt_error *gone(pid_t lwp)
 /* It has stopped for something that is to be told first. */
 static struct mt_error *stands_for_more(const struct mt_ptrace_lwp *lwp)
 {
-	const bool by_job_control =
-	    lwp->in_group || (lwp->has_status && lwp->status >> 16 == PTRACE_EVENT_STOP &&
-			      WSTOPSIG(lwp->status) != SIGTRAP);
-
-	if (by_job_control)
+	/* By job control. */
+	if (lwp->status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(lwp->status) != SIGTRAP)
 		return mt_error_new(MT_ERROR_GONE,
 				    "thread %d is stopped (continue it by \"kill -CONT %d\")",
 				    lwp->lwp, lwp->pid);
-	return mt_error_new(MT_ERROR_GONE, "thread %d had stopped for something else", lwp->lwp);
+	return mt_error_new(MT_ERROR_GONE, "thread %d stands at an event that was not handled yet",
+			    lwp->lwp);
 }
 
 static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
@@ -60,8 +58,10 @@ static struct mt_error *begin_remote_call(struct mt_target *base, pid_t lwp,
 
 	*remote = (struct remote_call){.target = target, .lwp = known};
 	remote->process = known ? mt_ptrace_find_process(target, known->pid) : NULL;
-	if (!remote->process || !mt_ptrace_stands_still(known) || known->exiting)
+	if (!remote->process || known->exiting)
 		return gone(lwp);
+	if (!mt_ptrace_stands_still(known))
+		return mt_error_new(MT_ERROR_GONE, "thread %d does not stand still", lwp);
 	if (known->has_status)
 		return stands_for_more(known);
 	siginfo_t info;

@@ -353,7 +353,7 @@ static struct mt_error *patch(struct attach *attach, struct mt_calls_entering *e
 	if (!attach->space->hidden && !attach->space->inherited) {
 		mt_try(enter(attach, entering));
 		mt_try(look_again(attach));
-	} else if (!attach->space->rings) {
+	} else {
 		mt_try(mt_calls_rings_create(attach->engine, attach->space, attach->able));
 	}
 	mt_try(mt_calls_space_update(attach->engine, attach->space, attach->able));

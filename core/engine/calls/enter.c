@@ -112,7 +112,7 @@ struct mt_error *mt_calls_enter_map_rings(struct mt_calls_entering *entering, pi
 	entering->swap.pid = space->pid;
 	space->swap = &entering->swap;
 	space->stage = MT_CALLS_LOADED;
-	return space->rings ? NULL : mt_calls_rings_create(entering->engine, space, lwp);
+	return mt_calls_rings_create(entering->engine, space, lwp);
 }
 
 typedef struct mt_error *mapping(struct mt_calls_entering *entering, pid_t lwp);

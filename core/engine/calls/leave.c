@@ -447,14 +447,19 @@ static void tell_of_rest(const struct leaving *leaving)
 {
 	const pid_t pid = leaving->space->pid;
 	const char *sandbox = mt_calls_sandbox(leaving->engine, leaving->space);
-	const char *why = leaving->why ? mt_error_message(leaving->why)
-			  : sandbox    ? sandbox
-				       : "none stands in code of its own";
+	const char *why =
+	    leaving->why ? mt_error_message(leaving->why) : "none stands in code of its own";
 
-	mt_log(leaving->engine->options.log, MT_LOG_WARNING,
-	       "what was mapped into process %d stays there, unused, up to its end, or up to "
-	       "\"mtdb attach --for=1ms %d\": no thread of it could be borrowed (%s)",
-	       pid, pid, why);
+	if (sandbox)
+		mt_log(leaving->engine->options.log, MT_LOG_WARNING,
+		       "what was mapped into process %d stays there, unused, up to its end: it %s, "
+		       "and an injected system call may kill it",
+		       pid, sandbox);
+	else
+		mt_log(leaving->engine->options.log, MT_LOG_WARNING,
+		       "what was mapped into process %d stays there, unused, up to its end, or up "
+		       "to \"mtdb attach --for=1ms %d\": no thread of it could be borrowed (%s)",
+		       pid, pid, why);
 }
 
 static struct mt_error *unmap_ranges(struct leaving *leaving)

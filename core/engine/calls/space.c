@@ -216,9 +216,7 @@ static struct mt_error *begin(struct mt_calls_engine *engine, struct mt_calls_sp
 {
 	space->stage = MT_CALLS_LOADED;
 	/* What the program may not have, it goes on without. */
-	if (!space->rings)
-		mt_try(
-		    mt_calls_refuse_for(engine, space, mt_calls_rings_create(engine, space, lwp)));
+	mt_try(mt_calls_refuse_for(engine, space, mt_calls_rings_create(engine, space, lwp)));
 	if (space->stage == MT_CALLS_REFUSED)
 		return NULL;
 	return mt_calls_agent_map(engine, space, lwp);

@@ -107,6 +107,8 @@ void mt_calls_unlist(const struct mt_calls_space *space, uint64_t start, uint64_
 
 /* rings.c */
 #define MT_MADV_POPULATE_WRITE 23
+/* Those of a space that has none.  Errors: the target's; SYSTEM (what the program may not have);
+ * NO_MEMORY. */
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp);
 void mt_calls_rings_unref(struct mt_calls_rings *rings);

@@ -292,6 +292,8 @@ static struct mt_error *fill(struct mt_calls_engine *engine, struct mt_calls_spa
 struct mt_error *mt_calls_rings_create(struct mt_calls_engine *engine, struct mt_calls_space *space,
 				       pid_t lwp)
 {
+	if (space->rings)
+		return NULL;
 	struct mt_calls_rings *rings = calloc(1, sizeof(*rings));
 	uint64_t most = MOST_BYTES / engine->options.ring_bytes;
 
