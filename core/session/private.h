@@ -55,6 +55,7 @@ struct mt_error *mt_session_put_made(struct mt_session *session);
 struct mt_error *mt_session_look_for_made(struct mt_session *session);
 struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_session_process *process,
 				     uint64_t time_ns);
+void mt_session_forget_maps(struct mt_session_process *process);
 /* The thread's name, if the recording does not know it yet. */
 struct mt_error *mt_session_put_name(struct mt_session *session, struct mt_session_thread *thread,
 				     bool exec, uint64_t time_ns);

@@ -7,6 +7,7 @@
 #include "session/private.h"
 
 #include "process/maps.h"
+#include "process/moved.h"
 #include "process/proc.h"
 
 #include <signal.h>
@@ -21,10 +22,12 @@ struct walk {
 	struct mt_session *session;
 	struct mt_session_process *process;
 	uint64_t time_ns;
+	struct mt_error *(*found)(void *context, const struct mt_map *map);
 	size_t known;   /* when it began: behind these are the new ones */
 	bool owns_pool; /* the session has it for this walk alone */
 	unsigned opened;
-	bool failed; /* not to read the mappings, but at what was done with one */
+	bool is_made; /* what the walk has come to: no file's, or what was moved out of one */
+	bool failed;  /* not to read the mappings, but at what was done with one */
 };
 
 /* NULL: it is new. */
@@ -45,27 +48,6 @@ static int by_start(const void *left, const void *right)
 	const struct mt_session_map *a = left, *b = right;
 
 	return (a->start > b->start) - (a->start < b->start);
-}
-
-static struct mt_error *each_map(struct walk *walk,
-				 struct mt_error *(*found)(void *context, const struct mt_map *map))
-{
-	struct mt_session_process *process = walk->process;
-
-	walk->known = process->maps.count;
-	struct mt_error *error =
-	    mt_target_each_map(walk->session->target, process->pid, found, walk);
-	if (process->maps.count > walk->known)
-		qsort(process->maps.items, process->maps.count, sizeof(*process->maps.items),
-		      by_start);
-	return error;
-}
-
-static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_map *map)
-{
-	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
-
-	return text && text->is_copy(session->engine, pid, map->start);
 }
 
 static struct mt_error *put_map(struct mt_session *session, pid_t pid,
@@ -113,6 +95,86 @@ static struct mt_error *open_file(struct walk *walk, const char *path, struct mt
 	return mt_space_pool_open(walk->session->pool, path, out);
 }
 
+static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_map *map)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	return text && text->is_copy(session->engine, pid, map->start);
+}
+
+/* Of which file MAP is, should its program have moved that into memory of no file. */
+static struct mt_error *find_moved(struct walk *walk, const struct mt_session_map *files,
+				   size_t count, struct mt_map *map)
+{
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t offset = files[i].offset + (map->start - files[i].start);
+		struct mt_objfile *objfile;
+
+		if (files[i].path[0] != '/' || map->start < files[i].start ||
+		    map->end > files[i].end)
+			continue;
+		mt_try(open_file(walk, files[i].path, &objfile));
+		if (!objfile || !mt_map_holds_text(walk->session->target, walk->process->pid, map,
+						   objfile, offset))
+			continue;
+		map->offset = offset;
+		map->inode = files[i].inode;
+		map->path = files[i].path;
+		break;
+	}
+	return NULL;
+}
+
+static struct mt_error *see_one(void *context, const struct mt_map *listed)
+{
+	struct walk *walk = context;
+	struct mt_session_process *process = walk->process;
+	struct mt_error *error = NULL;
+	struct mt_map map = *listed;
+
+	if (map.start >> 63 || is_own(walk->session, process->pid, &map))
+		return NULL;
+	if (mt_map_is_nameless_code(&map))
+		error = find_moved(walk, process->maps.items, walk->known, &map);
+	if (!error && mt_map_is_nameless_code(&map))
+		error = find_moved(walk, process->replaced.items, process->replaced.count, &map);
+	walk->is_made = mt_map_is_nameless_code(listed);
+	if (!error)
+		error = walk->found(walk, &map);
+	walk->failed |= error != NULL;
+	return error;
+}
+
+static struct mt_error *each_map(struct walk *walk,
+				 struct mt_error *(*found)(void *context, const struct mt_map *map))
+{
+	struct mt_session_process *process = walk->process;
+
+	walk->known = process->maps.count;
+	walk->found = found;
+	struct mt_error *error =
+	    mt_target_each_map(walk->session->target, process->pid, see_one, walk);
+	if (process->maps.count > walk->known)
+		qsort(process->maps.items, process->maps.count, sizeof(*process->maps.items),
+		      by_start);
+	return error;
+}
+
+static struct mt_error *note_map(struct walk *walk, const struct mt_map *map)
+{
+	const struct mt_session_map seen = {.start = map->start,
+					    .end = map->end,
+					    .offset = map->offset,
+					    .inode = map->inode,
+					    .path = strdup(map->path),
+					    .is_there = true};
+
+	if (seen.path && !mt_array_push(&walk->process->maps, seen))
+		return NULL;
+	free(seen.path);
+	return mt_error_no_memory();
+}
+
 static struct mt_error *see_file(const struct walk *walk, struct mt_objfile *objfile,
 				 const struct mt_map *map)
 {
@@ -144,7 +206,7 @@ static struct mt_error *put_new_map(struct walk *walk, const struct mt_map *map)
 			mapping.build_id = *mt_objfile_build_id(objfile);
 			mt_try(see_file(walk, objfile, map));
 		}
-	} else if (!map->path[0]) {
+	} else if (mt_map_is_nameless_code(map)) {
 		mapping.path = "//anon";
 	}
 	struct mt_error *error =
@@ -172,24 +234,50 @@ static struct mt_error *put_tables(const struct walk *walk, const struct mt_map 
 static struct mt_error *see_map(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
-	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
 
-	if ((!map->executable && !has_tables(walk, map)) || map->start >> 63 ||
-	    known_map(walk, map) || is_own(walk->session, walk->process->pid, map))
+	if ((!map->executable && !has_tables(walk, map)) || known_map(walk, map))
 		return NULL;
-	if (mt_array_push(&walk->process->maps, seen))
-		return mt_error_no_memory();
-	struct mt_error *error = map->executable ? put_new_map(walk, map) : put_tables(walk, map);
-	walk->failed = error;
-	return error;
+	mt_try(note_map(walk, map));
+	return map->executable ? put_new_map(walk, map) : put_tables(walk, map);
 }
 
 static struct mt_error *see_again(void *context, const struct mt_map *map)
 {
-	struct mt_session_map *known = known_map(context, map);
+	struct walk *walk = context;
+	struct mt_session_map *known = known_map(walk, map);
 
 	if (known)
 		known->is_there = true;
+	mt_array_each (under, &walk->process->maps)
+		under->is_under |=
+		    walk->is_made && map->start >= under->start && map->end <= under->end;
+	return NULL;
+}
+
+static void forget(struct mt_session_map *maps, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(maps[i].path);
+}
+
+void mt_session_forget_maps(struct mt_session_process *process)
+{
+	forget(process->maps.items, process->maps.count);
+	forget(process->replaced.items, process->replaced.count);
+	process->maps.count = process->replaced.count = 0;
+}
+
+/* Takes its path. */
+static struct mt_error *note_replaced(struct mt_session_process *process,
+				      struct mt_session_map *gone)
+{
+	mt_array_each (known, &process->replaced)
+		if (known->start == gone->start && known->end == gone->end &&
+		    known->offset == gone->offset && known->inode == gone->inode)
+			return NULL;
+	if (mt_array_push(&process->replaced, *gone))
+		return mt_error_no_memory();
+	gone->path = NULL;
 	return NULL;
 }
 
@@ -203,14 +291,19 @@ static struct mt_error *forget_gone(struct walk *walk)
 	size_t kept = 0;
 
 	mt_array_each (known, &process->maps)
-		known->is_there = false;
+		known->is_there = known->is_under = false;
 	mt_try(each_map(walk, see_again));
 	mt_array_each (known, &process->maps)
 		if (known->is_there || mt_array_push(&gone, *known))
 			process->maps.items[kept++] = *known;
 	process->maps.count = kept;
-	for (size_t i = 0; i < gone.count && !error; i++)
-		error = mt_session_forget_code(walk->session, process, &gone.items[i]);
+	mt_array_each (one, &gone) {
+		if (!error && one->is_under && one->path[0] == '/')
+			error = note_replaced(process, one);
+		if (!error)
+			error = mt_session_forget_code(walk->session, process, one);
+	}
+	forget(gone.items, gone.count);
 	mt_array_deinit(&gone);
 	return error;
 }
@@ -248,25 +341,27 @@ struct mt_error *mt_session_put_maps(struct mt_session *session, struct mt_sessi
 static struct mt_error *see_made(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
-	const struct mt_session_map seen = {map->start, map->end, map->offset, map->inode, true};
-	const struct mt_mapping mapping = {.start = map->start, .end = map->end, .path = "//anon"};
+	const struct mt_mapping mapping = {.start = map->start,
+					   .end = map->end,
+					   .offset = map->offset,
+					   .path =
+					       mt_map_is_nameless_code(map) ? "//anon" : map->path};
 
-	if (!map->executable || map->path[0] || map->start >> 63 || known_map(walk, map))
+	if (!walk->is_made || known_map(walk, map))
 		return NULL;
-	if (mt_array_push(&walk->process->maps, seen))
-		return mt_error_no_memory();
-	struct mt_error *error =
-	    put_map(walk->session, walk->process->pid, &mapping, true, walk->time_ns);
-	walk->failed = error;
-	return error;
+	mt_try(note_map(walk, map));
+	return put_map(walk->session, walk->process->pid, &mapping, true, walk->time_ns);
 }
 
 static struct mt_error *put_made(struct mt_session *session, struct mt_session_process *process)
 {
-	struct walk walk = {
-	    .session = session, .process = process, .time_ns = mt_session_now(session)};
+	struct walk walk = {.session = session,
+			    .process = process,
+			    .time_ns = mt_session_now(session),
+			    .owns_pool = !session->pool};
 	struct mt_error *error = each_map(&walk, see_made);
 
+	drop_pool(&walk);
 	if (walk.failed)
 		return error;
 	mt_error_destroy(error);

@@ -386,7 +386,7 @@ static struct mt_error *on_exec(struct mt_session *session, struct mt_session_th
 	if (mt_session_is_32_bit(session, stop->lwp))
 		return let_go(session, process,
 			      "it became a 32-bit program; only x86-64 programs are supported");
-	process->maps.count = 0;
+	mt_session_forget_maps(process);
 	mt_session_forget_sites(process);
 	process->watch_sites.count = 0;
 	process->probes.count = 0;

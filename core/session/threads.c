@@ -21,7 +21,9 @@ void mt_session_remove_process(struct mt_session *session, struct mt_session_pro
 		if (thread->process == process)
 			mt_session_remove_thread(session, thread);
 	HASH_DEL(session->processes, process);
+	mt_session_forget_maps(process);
 	mt_array_deinit(&process->maps);
+	mt_array_deinit(&process->replaced);
 	mt_session_forget_sites(process);
 	mt_session_forget_objects(process);
 	mt_array_deinit(&process->sites);

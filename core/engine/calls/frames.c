@@ -8,6 +8,7 @@
 #include "engine/calls/private.h"
 
 #include "base/clock.h"
+#include "process/moved.h"
 #include "space/unwind.h"
 #include "x86/insn.h"
 
@@ -56,17 +57,37 @@ static struct mt_objfile *objfile_of(struct walk *walk, const struct mt_map *map
 	return file ? file->objfile : NULL;
 }
 
+/* NULL: it was not moved out of one that is recorded. */
+static const struct mt_calls_module *moved_of(const struct walk *walk, const struct mt_map *map)
+{
+	const struct mt_calls_place *place = mt_calls_place_at(walk->space, map->start);
+	const struct mt_calls_module *module = place ? place->module : NULL;
+
+	return mt_map_is_nameless_code(map) && module && map->end <= module->end &&
+		       mt_map_holds_text(walk->engine->target, walk->pid, map,
+					 module->file->objfile,
+					 module->offset + (map->start - module->start))
+		   ? module
+		   : NULL;
+}
+
 static struct mt_error *add_map(void *context, const struct mt_map *map)
 {
 	struct walk *walk = context;
-	const struct mt_mapping mapping = {.start = map->start,
-					   .end = map->end,
-					   .offset = map->offset,
-					   .path = map->path[0] ? map->path : "//anon"};
-	struct mt_objfile *objfile = map->executable ? objfile_of(walk, map) : NULL;
+	struct mt_mapping mapping = {.start = map->start,
+				     .end = map->end,
+				     .offset = map->offset,
+				     .path = mt_map_is_nameless_code(map) ? "//anon" : map->path};
+	struct mt_objfile *objfile;
 
 	if (!map->executable)
 		return NULL;
+	const struct mt_calls_module *module = moved_of(walk, map);
+	if (module) {
+		mapping.offset = module->offset + (map->start - module->start);
+		mapping.path = module->file->path;
+	}
+	objfile = module ? module->file->objfile : objfile_of(walk, map);
 	return objfile ? mt_space_add_objfile(walk->space->code, &mapping, objfile)
 		       : mt_space_add(walk->space->code, &mapping);
 }

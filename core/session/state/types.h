@@ -88,13 +88,16 @@ struct mt_session_value_set {
 struct mt_session_map {
 	uint64_t start, end, offset;
 	uint64_t inode;
+	char *path;    /* its own */
 	bool is_there; /* it was when the mappings were last read */
+	bool is_under; /* code of no file lay in its place then */
 };
 
 struct mt_session_process {
 	pid_t pid;
-	unsigned last_thread;                 /* its number */
-	MT_ARRAY(struct mt_session_map) maps; /* by their starts */
+	unsigned last_thread;                     /* its number */
+	MT_ARRAY(struct mt_session_map) maps;     /* by their starts */
+	MT_ARRAY(struct mt_session_map) replaced; /* of files, by code of none: maybe by copies */
 	MT_ARRAY(struct mt_session_site) sites;
 	MT_ARRAY(struct mt_session_watch_site) watch_sites;
 	MT_ARRAY(struct mt_session_probe) probes;
