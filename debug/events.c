@@ -391,6 +391,10 @@ struct mt_error *mt_debug_handle_event(struct mt_debugger *debugger, const struc
 	case MT_STOP_SIGNAL:
 		if (stop->signal == SIGURG && on_gate(debugger, lwp))
 			return NULL;
+		if (mt_debug_record_mends(debugger, stop)) {
+			lwp->signal = lwp->reported = 0;
+			return NULL;
+		}
 		if (!mt_debug_is_of_processor(stop))
 			return on_signal(debugger, lwp, stop->signal, stop->address);
 		end_over(debugger, lwp);

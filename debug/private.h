@@ -474,6 +474,8 @@ struct mt_error *mt_debug_record_loaded(struct mt_debugger *debugger);
 /* LWP stands for SIGURG: see passes() in debugger.h. */
 bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			    unsigned *breakpoint);
+/* The signal of LWP's is our own doing: see mend_copy() in engine/engine.h. */
+bool mt_debug_record_mends(struct mt_debugger *debugger, const struct mt_stop *stop);
 struct mt_error *mt_debug_record_forked(struct mt_debugger *debugger, pid_t child);
 void mt_debug_record_tick(struct mt_debugger *debugger);
 struct mt_error *mt_debug_record_show(struct mt_debugger *debugger);

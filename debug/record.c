@@ -348,6 +348,17 @@ struct mt_error *mt_debug_record_came(struct mt_debugger *debugger, struct mt_de
 	return session ? mt_session_record_missed(session, lwp->thread.lwp) : NULL;
 }
 
+bool mt_debug_record_mends(struct mt_debugger *debugger, const struct mt_stop *stop)
+{
+	bool is_mended = false;
+
+	if (stop->signal != SIGSEGV || stop->code <= 0 || !mt_live_is_recording(&debugger->live))
+		return false;
+	mt_error_destroy(
+	    mt_session_mend_copy(debugger->live.session, stop->lwp, stop->address, &is_mended));
+	return is_mended;
+}
+
 bool mt_debug_record_passes(struct mt_debugger *debugger, struct mt_debug_lwp *lwp,
 			    unsigned *breakpoint)
 {

@@ -362,6 +362,12 @@ struct mt_engine_text_ops {
 	/* LWP stands still, or was interrupted by a signal, with these registers: as they would be
 	 * without us. */
 	void (*mend)(struct mt_engine *engine, pid_t lwp, struct mt_registers *registers);
+	/* LWP stands still for a SIGSEGV at FAULT.  *is_mended: it was to run what is not there,
+	 * since code that the program has copied, patches and all, had led it there; the copy is
+	 * the program's own now, or LWP goes round it, and stands where it would without us.
+	 * Errors: the target's; NO_MEMORY. */
+	struct mt_error *(*mend_copy)(struct mt_engine *engine, pid_t lwp, uint64_t fault,
+				      bool *is_mended);
 	/* Calls FOUND for each function of the files that PID has mapped, as far as it is known
 	 * where they begin.  Errors: FOUND's; NO_MEMORY. */
 	struct mt_error *(*each_function)(struct mt_engine *engine, pid_t pid,

@@ -52,6 +52,15 @@ struct mt_error *mt_session_give_way(struct mt_session *session, pid_t pid, uint
 	return text ? text->give_way(session->engine, pid, address) : NULL;
 }
 
+struct mt_error *mt_session_mend_copy(struct mt_session *session, pid_t lwp, uint64_t fault,
+				      bool *is_mended)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;
+
+	*is_mended = false;
+	return text ? text->mend_copy(session->engine, lwp, fault, is_mended) : NULL;
+}
+
 struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp)
 {
 	const struct mt_engine_text_ops *text = mt_session_engine_ops(session)->text;

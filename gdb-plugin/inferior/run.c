@@ -242,7 +242,17 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 		if (info.si_code > 0 && info.si_code != SI_KERNEL)
 			stop.address = (uint64_t)(uintptr_t)info.si_addr;
 	}
-	return mt_session_take(inferior->live.session, &stop);
+	bool is_mended = false;
+	if (stop.signal == SIGSEGV && stop.address)
+		mt_try(mt_session_mend_copy(inferior->live.session, lwp, stop.address, &is_mended));
+	if (!is_mended)
+		return mt_session_take(inferior->live.session, &stop);
+	inferior->crash = 0;
+	mt_live_printf(mt_gdb_debugger(),
+		       "[mtrace: this SIGSEGV is not the program's own: it ran a copy of its code, "
+		       "with jumps of the recording in it, which is mended; \"signal 0\" goes "
+		       "on]\n");
+	return NULL;
 }
 
 /* To a child that GDB keeps, and which has executed nothing yet. */

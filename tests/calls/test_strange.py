@@ -129,12 +129,3 @@ def test_without_proc(mtdb, compile, tmp_path):
     if "unshare" in done.stderr or "umount" in done.stderr:
         pytest.skip("no mount namespaces here")
     assert done.returncode == 125 and "/proc is missing" in done.stderr, done.stderr
-
-
-def test_what_is_copied_and_run_elsewhere(compile, run_mtdb, tmp_path):
-    """Such code has to be left alone, file by file: then the program does what it does alone."""
-    program = compile("calls_copied.c", "-O1")
-    alone = subprocess.run([program], text=True, capture_output=True, check=True).stdout
-    done = run_mtdb("run", "-e", "calls", "--modules", "libc.so*", "-o", tmp_path / "out.txt", "--", program)
-    assert (done.returncode, done.stdout) == (0, alone), done.stderr
-    assert (tmp_path / "out.txt").read_text().count(" mprotect ") == 1

@@ -417,6 +417,18 @@ static struct mt_error *find_caller(struct mt_calls_engine *engine, struct mt_ca
 	return NULL;
 }
 
+/* Where nothing of ours is. */
+static struct mt_error *on_elsewhere(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
+				     const struct mt_stop *stop, struct mt_engine_news *news)
+{
+	/* A debugger asks for it before it tells of a signal. */
+	if (!is_fault(stop) || stop->signal != SIGSEGV || engine->options.live)
+		return NULL;
+	mt_try(
+	    mt_calls_mend_copy(engine, thread->space, thread->lwp, stop->address, &news->ordinary));
+	return news->ordinary ? mt_target_clear_pending_stop(engine->target, thread->lwp) : NULL;
+}
+
 /* Where a thread stands, in the program's own terms. */
 static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				  const struct mt_stop *stop, struct mt_engine_news *news)
@@ -434,6 +446,8 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 	}
 	if (there || condition)
 		news->pc = (there ? there : condition)->address;
+	else if (!place)
+		return on_elsewhere(engine, thread, stop, news);
 	if (!place)
 		return NULL;
 	row = mt_calls_row_at(place->module, news->pc);
@@ -454,6 +468,17 @@ static struct mt_error *on_signal(struct mt_calls_engine *engine, struct mt_call
 		mt_try(mt_calls_leave_trampoline(engine, thread));
 	news->ordinary = true;
 	return on_fault(engine, thread, place, row->original);
+}
+
+/* An int3 of the program's, or of a copy of its code. */
+static struct mt_error *on_foreign_trap(struct mt_calls_engine *engine,
+					struct mt_calls_thread *thread, struct mt_engine_news *news)
+{
+	if (!engine->options.live)
+		mt_try(mt_calls_mend_trap(engine, thread->space, thread->lwp, news->pc,
+					  &news->ordinary));
+	return news->ordinary ? mt_target_clear_pending_stop(engine->target, thread->lwp)
+			      : mt_calls_describe_at(engine, thread->space, news->pc);
 }
 
 /* Signals with lower numbers come to a thread in a stub before the stub's own, which then comes
@@ -498,7 +523,7 @@ static struct mt_error *understand(struct mt_calls_engine *engine, struct mt_cal
 	case MT_STOP_BREAKPOINT: /* PC is behind the int3 */
 		there = mt_calls_break_trap(thread->space, news->pc - 1);
 		return there ? on_breakpoint(engine, thread, there, news)
-			     : mt_calls_describe_at(engine, thread->space, news->pc);
+			     : on_foreign_trap(engine, thread, news);
 	case MT_STOP_SIGNAL:
 		return on_any_signal(engine, thread, stop, news);
 	case MT_STOP_LIBRARIES:
@@ -589,6 +614,16 @@ static struct mt_objfile *file(struct mt_engine *base, const char *path)
 	return mt_calls_file_open(engine_of(base), path);
 }
 
+static struct mt_error *mend_copy(struct mt_engine *base, pid_t lwp, uint64_t fault,
+				  bool *is_mended)
+{
+	struct mt_calls_thread *thread = mt_calls_find_thread(engine_of(base), lwp);
+
+	*is_mended = false;
+	return thread ? mt_calls_mend_copy(engine_of(base), thread->space, lwp, fault, is_mended)
+		      : NULL;
+}
+
 static const struct mt_engine_break_ops breaks = {.measures = true,
 						  .set = set_breakpoint,
 						  .retire = mt_calls_retire,
@@ -615,6 +650,7 @@ static const struct mt_engine_text_ops text = {
     .missed = mt_calls_missed,
     .record_missed = mt_calls_record_missed,
     .mend = mt_calls_mend,
+    .mend_copy = mend_copy,
     .each_function = mt_calls_each_function,
 };
 

@@ -48,6 +48,7 @@ static void destroy(struct mt_calls_space *space)
 	mt_array_deinit(&space->breaks);
 	mt_array_deinit(&space->waiting);
 	mt_array_deinit(&space->looked_at);
+	mt_array_deinit(&space->copies);
 	mt_array_deinit(&space->rooms);
 	mt_array_deinit(&space->gaps);
 	mt_calls_rings_unref(space->rings);

@@ -93,6 +93,7 @@ struct mt_calls_module {
 	uint32_t *own_offsets;
 	struct mt_calls_entry entry;  /* code_bytes 0: it is not in the program yet */
 	struct mt_calls_again *again; /* see mt_calls_trampoline_again() */
+	bool copy_told;               /* that the program runs a copy of its code */
 };
 
 #define MT_CALLS_NONE MT_TRAMPOLINE_NONE
@@ -340,6 +341,13 @@ enum mt_calls_stage {
 };
 
 /* An address space: of a process and, until it execs, of its vfork child. */
+/* Code that the program has copied out of the text that begins there. */
+struct mt_calls_code_copy {
+	uint64_t start;
+	uint64_t distance; /* from the text to the copy */
+	bool is_fixed;     /* it cannot be written */
+};
+
 struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
@@ -373,8 +381,9 @@ struct mt_calls_space {
 	mt_calls_entries missed;  /* which were left out for a debugger's breakpoints */
 	mt_calls_entries covered; /* which begin with one */
 	MT_ARRAY(struct mt_calls_break) breaks;
-	MT_ARRAY(struct mt_calls_break) waiting;  /* that could not be made yet */
-	MT_ARRAY(struct mt_calls_code) looked_at; /* files' code that was mapped then */
+	MT_ARRAY(struct mt_calls_break) waiting;    /* that could not be made yet */
+	MT_ARRAY(struct mt_calls_code) looked_at;   /* files' code that was mapped then */
+	MT_ARRAY(struct mt_calls_code_copy) copies; /* that are run: see copied.c */
 	MT_ARRAY(struct mt_calls_room) rooms;
 	MT_ARRAY(struct mt_calls_gap) gaps; /* see mt_calls_rooms_begin() */
 	bool keeps_gaps;

@@ -152,6 +152,15 @@ void mt_calls_undo_breaks(const struct mt_calls_space *space, const struct mt_ca
 struct mt_error *mt_calls_break_put_back(struct mt_calls_engine *engine, pid_t pid,
 					 const struct mt_calls_break *one);
 
+/* copied.c */
+/* See mend_copy() in engine/engine.h.  Whoever else was led astray by the same copy is led back,
+ * too. */
+struct mt_error *mt_calls_mend_copy(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t fault, bool *is_mended);
+/* The same for a SIGTRAP at PC, behind an int3 that is no trigger's in its place. */
+struct mt_error *mt_calls_mend_trap(struct mt_calls_engine *engine, struct mt_calls_space *space,
+				    pid_t lwp, uint64_t pc, bool *is_mended);
+
 /* shown.c: TEXT is about to be in the place of what was the file's own text alone.  A debugger will
  * hide it, and show the like again. */
 void mt_calls_shown_keep(const struct mt_calls_space *space, struct mt_calls_place *place,
