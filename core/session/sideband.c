@@ -23,8 +23,9 @@ struct walk {
 	struct mt_session_process *process;
 	uint64_t time_ns;
 	struct mt_error *(*found)(void *context, const struct mt_map *map);
-	size_t known;   /* when it began: behind these are the new ones */
-	bool owns_pool; /* the session has it for this walk alone */
+	size_t known;                 /* when it began: behind these are the new ones */
+	struct mt_session_map before; /* what is mapped right before; path NULL: no file */
+	bool owns_pool;               /* the session has it for this walk alone */
 	unsigned opened;
 	bool is_made; /* what the walk has come to: no file's, or what was moved out of one */
 	bool failed;  /* not to read the mappings, but at what was done with one */
@@ -102,27 +103,69 @@ static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_
 	return text && text->is_copy(session->engine, pid, map->start);
 }
 
-/* Of which file MAP is, should its program have moved that into memory of no file. */
+/* Whether MAP is of the file that lies, or lay, in its place or right before it, and out of which
+ * the program has moved it into memory of none. */
+static struct mt_error *is_moved(struct walk *walk, const struct mt_session_map *file,
+				 struct mt_map *map, bool *is_it)
+{
+	const uint64_t offset = file->offset + (map->start - file->start);
+	struct mt_objfile *objfile;
+
+	*is_it = false;
+	mt_try(open_file(walk, file->path, &objfile));
+	if (!objfile ||
+	    !mt_map_holds_text(walk->session->target, walk->process->pid, map, objfile, offset))
+		return NULL;
+	*is_it = true;
+	map->offset = offset;
+	map->inode = file->inode;
+	map->path = file->path;
+	return NULL;
+}
+
 static struct mt_error *find_moved(struct walk *walk, const struct mt_session_map *files,
 				   size_t count, struct mt_map *map)
 {
-	for (size_t i = 0; i < count; i++) {
-		const uint64_t offset = files[i].offset + (map->start - files[i].start);
-		struct mt_objfile *objfile;
+	bool is_it = false;
 
-		if (files[i].path[0] != '/' || map->start < files[i].start ||
-		    map->end > files[i].end)
-			continue;
-		mt_try(open_file(walk, files[i].path, &objfile));
-		if (!objfile || !mt_map_holds_text(walk->session->target, walk->process->pid, map,
-						   objfile, offset))
-			continue;
-		map->offset = offset;
-		map->inode = files[i].inode;
-		map->path = files[i].path;
-		break;
+	for (size_t i = 0; i < count && !is_it; i++)
+		if (files[i].path[0] == '/' && map->start >= files[i].start &&
+		    map->end <= files[i].end)
+			mt_try(is_moved(walk, &files[i], map, &is_it));
+	return NULL;
+}
+
+/* Before we came. */
+static struct mt_error *find_moved_before(struct walk *walk, struct mt_map *map)
+{
+	const struct mt_engine_text_ops *text = mt_session_engine_ops(walk->session)->text;
+	bool is_it;
+
+	if (!walk->before.path || walk->before.end != map->start)
+		return NULL;
+	mt_try(is_moved(walk, &walk->before, map, &is_it));
+	if (is_it && text && !walk->process->moved_told) {
+		mt_log(walk->session->options->engine.log, MT_LOG_WARNING,
+		       "calls in code of %s that process %d has moved into memory of no file are "
+		       "not recorded (run it from its start)",
+		       map->path, walk->process->pid);
+		walk->process->moved_told = true;
 	}
 	return NULL;
+}
+
+/* NULL: it is none of a file. */
+static struct mt_error *note_before(struct walk *walk, const struct mt_map *map)
+{
+	char *path = map->path[0] == '/' ? strdup(map->path) : NULL;
+
+	free(walk->before.path);
+	walk->before = (struct mt_session_map){.start = map->start,
+					       .end = map->end,
+					       .offset = map->offset,
+					       .inode = map->inode,
+					       .path = path};
+	return map->path[0] == '/' && !path ? mt_error_no_memory() : NULL;
 }
 
 static struct mt_error *see_one(void *context, const struct mt_map *listed)
@@ -138,9 +181,13 @@ static struct mt_error *see_one(void *context, const struct mt_map *listed)
 		error = find_moved(walk, process->maps.items, walk->known, &map);
 	if (!error && mt_map_is_nameless_code(&map))
 		error = find_moved(walk, process->replaced.items, process->replaced.count, &map);
+	if (!error && mt_map_is_nameless_code(&map))
+		error = find_moved_before(walk, &map);
 	walk->is_made = mt_map_is_nameless_code(listed);
 	if (!error)
 		error = walk->found(walk, &map);
+	if (!error)
+		error = note_before(walk, &map);
 	walk->failed |= error != NULL;
 	return error;
 }
@@ -154,6 +201,8 @@ static struct mt_error *each_map(struct walk *walk,
 	walk->found = found;
 	struct mt_error *error =
 	    mt_target_each_map(walk->session->target, process->pid, see_one, walk);
+	free(walk->before.path);
+	walk->before = (struct mt_session_map){0};
 	if (process->maps.count > walk->known)
 		qsort(process->maps.items, process->maps.count, sizeof(*process->maps.items),
 		      by_start);

@@ -49,3 +49,19 @@ def test_crash(program, run_mtdb, tmp_path, way):
     """The frames that are open there have names, too."""
     done = run_mtdb("run", "-e", "calls", "-o", tmp_path / "x.fxt", "--", program, *way, "crash")
     assert re.search("SIGSEGV, address 0x0 in behind", done.stderr) and "[anon]" not in done.stderr
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_attach(program, mtdb, tmp_path, way):
+    """What was moved before keeps its names, and it is said that calls there are not recorded."""
+    out = tmp_path / "out.txt"
+    with subprocess.Popen([program, *way, "waits"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "moved\n"
+            done = subprocess.run([mtdb, "attach", "-e", "calls", "--for=200ms", "-o", out, "-p", str(process.pid)],
+                                  capture_output=True, text=True, check=False, timeout=60)
+        finally:
+            process.kill()
+    assert done.returncode == 0 and done.stderr.count("moved into memory of no file") == 1, done.stderr
+    said = out.read_text()
+    assert "anon" not in said and re.search(r" getppid +calls_moved_text\.c:\d+$", said, re.M)

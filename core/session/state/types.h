@@ -109,6 +109,7 @@ struct mt_session_process {
 	MT_ARRAY(struct mt_session_value_set) value_sets;
 	struct mt_jit_list *objects;            /* registered for GDB; NULL: there is no list */
 	uint64_t objects_ns;                    /* when they were looked at last; 0: never */
+	bool moved_told;                        /* that some of its code is not recorded */
 	bool has_header;                        /* a file with the functions of mtrace.h came */
 	bool is_go;                             /* a program of Go's did */
 	unsigned goid_offset;                   /* in its runtime.g; 0: types tell */
