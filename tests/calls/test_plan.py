@@ -21,8 +21,9 @@ LEVELS = {"-O0": (100, 99.5), "-O1": (99.5, 99), "-O2": (99.5, 99), "-Os": (97, 
 
 
 @pytest.mark.parametrize("compiler, level", [
-    *(("gcc", level) for level in LEVELS), ("clang", "-O2"),
-    *(pytest.param("clang", level, marks=pytest.mark.soak) for level in ["-O0", "-O1", "-Os"])])
+    ("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-Os"), ("clang", "-O2"),
+    *(pytest.param(compiler, level, marks=pytest.mark.soak) for compiler, level in
+      [("gcc", "-O1"), ("clang", "-O0"), ("clang", "-O1"), ("clang", "-Os")])])
 def test_what_a_compiler_makes(mtdb, sample, compiler, level):
     plan = plan_and_check(mtdb, sample(compiler, level))
     assert (plan.share("entries"), plan.share("returns")) >= LEVELS[level]
@@ -30,7 +31,8 @@ def test_what_a_compiler_makes(mtdb, sample, compiler, level):
     assert plan.share("returns") >= LEVELS[level][1] - (compiler == "clang")
 
 
-@pytest.mark.parametrize("flags", [["-fcf-protection=full", "-fno-plt"], ["-pg"],
+@pytest.mark.parametrize("flags", [["-fcf-protection=full", "-fno-plt"],
+                                   pytest.param(["-pg"], marks=pytest.mark.soak),
                                    ["-mno-red-zone", "-fomit-frame-pointer", "-falign-functions=1"],
                                    ["-fpatchable-function-entry=8,4"]], ids=" ".join)
 def test_what_flags_make(mtdb, sample, flags):
