@@ -297,9 +297,10 @@ static struct mt_error *see_again(void *context, const struct mt_map *map)
 
 	if (known)
 		known->is_there = true;
+	if (!walk->is_made)
+		return NULL;
 	mt_array_each (under, &walk->process->maps)
-		under->is_under |=
-		    walk->is_made && map->start >= under->start && map->end <= under->end;
+		under->is_under |= map->start >= under->start && map->end <= under->end;
 	return NULL;
 }
 
