@@ -334,8 +334,11 @@ static char read_state(pid_t lwp, unsigned *flags)
 
 	*flags = 0;
 	if (!file)
-		return errno == ENOENT ? 'X' : 0;
+		return errno == ENOENT || errno == ESRCH ? 'X' : 0;
+	errno = 0;
 	const char *rest = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	if (!rest && errno == ESRCH) /* it was reaped since */
+		state = 'X';
 	fclose(file);
 	if (rest) /* the name before it may hold anything */
 		sscanf(rest, ") %c %*d %*d %*d %*d %*d %u", &state, flags);
