@@ -103,54 +103,61 @@ static bool is_own(const struct mt_session *session, pid_t pid, const struct mt_
 	return text && text->is_copy(session->engine, pid, map->start);
 }
 
-/* Whether MAP is of the file that lies, or lay, in its place or right before it, and out of which
- * the program has moved it into memory of none. */
-static struct mt_error *is_moved(struct walk *walk, const struct mt_session_map *file,
-				 struct mt_map *map, bool *is_it)
+/* Should MAP have been moved out of FILE, which lies, or lay, in its place or right before it, it
+ * becomes a mapping of that. */
+static struct mt_error *try_file(struct walk *walk, const struct mt_session_map *file,
+				 struct mt_map *map)
 {
 	const uint64_t offset = file->offset + (map->start - file->start);
 	struct mt_objfile *objfile;
 
-	*is_it = false;
 	mt_try(open_file(walk, file->path, &objfile));
 	if (!objfile ||
 	    !mt_map_holds_text(walk->session->target, walk->process->pid, map, objfile, offset))
 		return NULL;
-	*is_it = true;
 	map->offset = offset;
 	map->inode = file->inode;
 	map->path = file->path;
 	return NULL;
 }
 
-static struct mt_error *find_moved(struct walk *walk, const struct mt_session_map *files,
-				   size_t count, struct mt_map *map)
+static struct mt_error *try_files(struct walk *walk, const struct mt_session_map *files,
+				  size_t count, struct mt_map *map)
 {
-	bool is_it = false;
-
-	for (size_t i = 0; i < count && !is_it; i++)
+	for (size_t i = 0; i < count && mt_map_is_nameless_code(map); i++)
 		if (files[i].path[0] == '/' && map->start >= files[i].start &&
 		    map->end <= files[i].end)
-			mt_try(is_moved(walk, &files[i], map, &is_it));
+			mt_try(try_file(walk, &files[i], map));
 	return NULL;
 }
 
-/* Before we came. */
-static struct mt_error *find_moved_before(struct walk *walk, struct mt_map *map)
+/* It was moved before we came; unless it is a child's, whose parent was recorded. */
+static void tell_of_moved(const struct walk *walk, const struct mt_map *map)
 {
-	const struct mt_engine_text_ops *text = mt_session_engine_ops(walk->session)->text;
-	bool is_it;
+	struct mt_session *session = walk->session;
+	struct mt_session_process *process = walk->process;
 
-	if (!walk->before.path || walk->before.end != map->start)
+	if (!mt_session_engine_ops(session)->text || process->moved_told ||
+	    mt_session_original(session, process->pid, map->start, NULL, map->end - map->start))
+		return;
+	process->moved_told = true;
+	mt_log(session->options->engine.log, MT_LOG_WARNING,
+	       "calls in code of %s that process %d has moved into memory of no file are not "
+	       "recorded (run it from its start)",
+	       map->path, process->pid);
+}
+
+static struct mt_error *find_file(struct walk *walk, struct mt_map *map)
+{
+	const struct mt_session_process *process = walk->process;
+
+	mt_try(try_files(walk, process->maps.items, walk->known, map));
+	mt_try(try_files(walk, process->replaced.items, process->replaced.count, map));
+	if (!mt_map_is_nameless_code(map) || !walk->before.path || walk->before.end != map->start)
 		return NULL;
-	mt_try(is_moved(walk, &walk->before, map, &is_it));
-	if (is_it && text && !walk->process->moved_told) {
-		mt_log(walk->session->options->engine.log, MT_LOG_WARNING,
-		       "calls in code of %s that process %d has moved into memory of no file are "
-		       "not recorded (run it from its start)",
-		       map->path, walk->process->pid);
-		walk->process->moved_told = true;
-	}
+	mt_try(try_file(walk, &walk->before, map));
+	if (!mt_map_is_nameless_code(map))
+		tell_of_moved(walk, map);
 	return NULL;
 }
 
@@ -171,19 +178,14 @@ static struct mt_error *note_before(struct walk *walk, const struct mt_map *map)
 static struct mt_error *see_one(void *context, const struct mt_map *listed)
 {
 	struct walk *walk = context;
-	struct mt_session_process *process = walk->process;
 	struct mt_error *error = NULL;
 	struct mt_map map = *listed;
 
-	if (map.start >> 63 || is_own(walk->session, process->pid, &map))
+	if (map.start >> 63 || is_own(walk->session, walk->process->pid, &map))
 		return NULL;
-	if (mt_map_is_nameless_code(&map))
-		error = find_moved(walk, process->maps.items, walk->known, &map);
-	if (!error && mt_map_is_nameless_code(&map))
-		error = find_moved(walk, process->replaced.items, process->replaced.count, &map);
-	if (!error && mt_map_is_nameless_code(&map))
-		error = find_moved_before(walk, &map);
-	walk->is_made = mt_map_is_nameless_code(listed);
+	walk->is_made = mt_map_is_nameless_code(&map);
+	if (walk->is_made)
+		error = find_file(walk, &map);
 	if (!error)
 		error = walk->found(walk, &map);
 	if (!error)

@@ -65,3 +65,11 @@ def test_attach(program, mtdb, tmp_path, way):
     assert done.returncode == 0 and done.stderr.count("moved into memory of no file") == 1, done.stderr
     said = out.read_text()
     assert "anon" not in said and re.search(r" getppid +calls_moved_text\.c:\d+$", said, re.M)
+
+
+def test_children(compile, run_mtdb, tmp_path):
+    """What a child inherits that was moved is recorded, and nothing else is said."""
+    program = compile("calls_strange.c", "-D_GNU_SOURCE", "-O1", "-pthread", "-w")
+    done = run_mtdb("run", "-e", "calls", "--follow-forks", "-o", tmp_path / "out.txt", "--", program, "moved-text")
+    assert done.returncode == 7 and "warning" not in done.stderr, done.stderr
+    assert len(re.findall(r" work(?: |$)", (tmp_path / "out.txt").read_text(), re.M)) > int(done.stdout.split()[-1])
