@@ -145,7 +145,7 @@ bool mt_session_original(struct mt_session *session, pid_t pid, uint64_t address
 struct mt_error *mt_session_unmask(struct mt_session *session, pid_t pid);
 struct mt_error *mt_session_give_way(struct mt_session *session, pid_t pid, uint64_t address);
 struct mt_error *mt_session_step_through(struct mt_session *session, pid_t lwp);
-/* The same, of a SIGSEGV at FAULT, before anybody is told of it. */
+/* See mend_copy() there. */
 struct mt_error *mt_session_mend_copy(struct mt_session *session, pid_t lwp, uint64_t fault,
 				      bool *is_mended);
 /* See disown() and discard() in engine/engine.h. */

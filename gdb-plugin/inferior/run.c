@@ -224,6 +224,23 @@ struct mt_error *mt_inferiors_resume(void)
 	return join(error, mt_inferiors_unmask());
 }
 
+/* GDB has told of it by then. */
+static bool is_mended(struct mt_inferior *inferior, const struct mt_stop *stop)
+{
+	bool is_mended = false;
+
+	if (stop->signal != SIGSEGV || !stop->address)
+		return false;
+	mt_error_destroy(
+	    mt_session_mend_copy(inferior->live.session, stop->lwp, stop->address, &is_mended));
+	if (is_mended)
+		mt_live_printf(mt_gdb_debugger(),
+			       "[mtrace: this SIGSEGV is not the program's own: it ran a copy of "
+			       "its code, with jumps of the recording in it, which is mended; "
+			       "\"signal 0\" goes on]\n");
+	return is_mended;
+}
+
 /* What it stopped for goes into the recording, as far as that is a signal of its own. */
 static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 {
@@ -242,17 +259,11 @@ static struct mt_error *note_signal(struct mt_inferior *inferior, pid_t lwp)
 		if (info.si_code > 0 && info.si_code != SI_KERNEL)
 			stop.address = (uint64_t)(uintptr_t)info.si_addr;
 	}
-	bool is_mended = false;
-	if (stop.signal == SIGSEGV && stop.address)
-		mt_try(mt_session_mend_copy(inferior->live.session, lwp, stop.address, &is_mended));
-	if (!is_mended)
-		return mt_session_take(inferior->live.session, &stop);
-	inferior->crash = 0;
-	mt_live_printf(mt_gdb_debugger(),
-		       "[mtrace: this SIGSEGV is not the program's own: it ran a copy of its code, "
-		       "with jumps of the recording in it, which is mended; \"signal 0\" goes "
-		       "on]\n");
-	return NULL;
+	if (is_mended(inferior, &stop)) {
+		inferior->crash = 0;
+		return NULL;
+	}
+	return mt_session_take(inferior->live.session, &stop);
 }
 
 /* To a child that GDB keeps, and which has executed nothing yet. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that copy their code, with jumps of the recording in it, and run the copy elsewhere: they
 compute, print and end as alone."""
+import re
 import signal
 import subprocess
 
@@ -26,6 +27,14 @@ def test_run(program, run_mtdb, tmp_path, way, words):
     done = run_mtdb("run", "-e", "calls", *words, "-o", tmp_path / "x.fxt", "--", program, *way)
     assert (done.returncode, done.stdout) == (0, alone(program, *way).stdout), done.stderr
     assert done.stderr.count(SAID) == ("--modules" not in words), done.stderr
+
+
+def test_what_is_left_alone(program, run_mtdb, tmp_path):
+    """File by file, as --modules says: then nothing has to be mended."""
+    out = tmp_path / "out.txt"
+    done = run_mtdb("run", "-e", "calls", "--modules", "libc.so*", "-o", out, "--", program, "1")
+    assert (done.returncode, done.stdout) == (0, alone(program, "1").stdout), done.stderr
+    assert len(re.findall(r" mprotect .* calls_copied\.c:\d+$", out.read_text(), re.M)) == 3
 
 
 @pytest.mark.parametrize("count", ["1", "6"])

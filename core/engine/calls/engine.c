@@ -421,7 +421,7 @@ static struct mt_error *find_caller(struct mt_calls_engine *engine, struct mt_ca
 static struct mt_error *on_elsewhere(struct mt_calls_engine *engine, struct mt_calls_thread *thread,
 				     const struct mt_stop *stop, struct mt_engine_news *news)
 {
-	/* A debugger asks for it before it tells of a signal. */
+	/* A debugger asks for it itself. */
 	if (!is_fault(stop) || stop->signal != SIGSEGV || engine->options.live)
 		return NULL;
 	mt_try(

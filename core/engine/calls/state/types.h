@@ -340,7 +340,6 @@ enum mt_calls_stage {
 	MT_CALLS_REFUSED,  /* it is not recorded, or not any more */
 };
 
-/* An address space: of a process and, until it execs, of its vfork child. */
 /* Code that the program has copied out of the text that begins there. */
 struct mt_calls_code_copy {
 	uint64_t start;
@@ -348,6 +347,7 @@ struct mt_calls_code_copy {
 	bool is_fixed;     /* it cannot be written */
 };
 
+/* An address space: of a process and, until it execs, of its vfork child. */
 struct mt_calls_space {
 	unsigned references;
 	pid_t pid; /* whose memory is asked for */
